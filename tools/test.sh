@@ -1,0 +1,31 @@
+#!/bin/sh
+# Copyright 2026 The Drawbridge authors.
+# SPDX-License-Identifier: GPL-3.0-only
+#
+# All checks and tests, in the order in which a mistake shows soonest; prints
+# how long each part took.
+set -eu
+
+start=$(date +%s)
+part() { # name command...
+	name=$1
+	shift
+	began=$(date +%s)
+	printf '== %s\n' "$name"
+	"$@"
+	printf '== %s: %s s\n' "$name" "$(($(date +%s) - began))"
+}
+
+formatted() {
+	unformatted=$(gofmt -l .)
+	[ -z "$unformatted" ] || {
+		printf 'gofmt would change:\n%s\n' "$unformatted"
+		return 1
+	}
+}
+
+part gofmt formatted
+part vet go vet ./...
+part staticcheck go tool -modfile=go.tool.mod staticcheck ./...
+part tests go test -count=1 -timeout 20m ./...
+printf '== all: %s s\n' "$(($(date +%s) - start))"
