@@ -1,0 +1,93 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package relation
+
+import (
+	"slices"
+	"strings"
+)
+
+// Keys of the application databags and fields of the secrets, as the protocol names them.
+const (
+	keyData                     = "data"
+	keyDatabase                 = "database"
+	keyEndpoints                = "endpoints"
+	keyReadOnlyEndpoints        = "read-only-endpoints"
+	keySecretUser               = "secret-user"
+	keySecretTLS                = "secret-tls"
+	keyVersion                  = "version"
+	keyRequestedSecrets         = "requested-secrets"
+	keyExtraUserRoles           = "extra-user-roles"
+	keyExtraGroupRoles          = "extra-group-roles"
+	keyEntityType               = "entity-type"
+	keyEntityPermissions        = "entity-permissions"
+	keyExternalNodeConnectivity = "external-node-connectivity"
+
+	fieldUsername = "username"
+	fieldPassword = "password"
+	fieldTLS      = "tls"
+	fieldTLSCA    = "tls-ca"
+	fieldURIs     = "uris"
+)
+
+// Request is what a requirer asks for in its application databag. The zero Request is "nothing asked yet".
+type Request struct {
+	// Database is the name asked for; this key is the request.
+	Database string
+	// RequestedSecrets are the fields that the requirer wants as secrets; all others go to plain keys.
+	RequestedSecrets []string
+	// ExtraUserRoles is the comma-separated list of roles asked for; usually empty.
+	ExtraUserRoles string
+	// ExternalNodeConnectivity says whether the requirer asked for an address outside the cluster; it is not acted on.
+	ExternalNodeConnectivity bool
+}
+
+// Asked reports whether there is a request at all.
+func (r Request) Asked() bool { return r.Database != "" }
+
+// WantsSecret reports whether the field is to be given in a secret rather than in a plain key.
+func (r Request) WantsSecret(field string) bool { return slices.Contains(r.RequestedSecrets, field) }
+
+// Answer is what a provider gives to one requirer. Exactly one of SecretUser and Username with Password is used.
+type Answer struct {
+	// RequestBag is the requirer's application databag, for the `data` mirror.
+	RequestBag map[string]string
+	// Database is echoed exactly as asked.
+	Database string
+	// Endpoints and ReadOnlyEndpoints are host:port pairs, published in the order given.
+	Endpoints, ReadOnlyEndpoints []string
+	// SecretUser and SecretTLS are the URIs of secrets granted to the relation; empty = none.
+	SecretUser, SecretTLS string
+	// Username, Password, TLS and TLSCA are plain values, only for fields that the requirer did not ask as secrets.
+	Username, Password, TLS, TLSCA string
+	// Version is the version text of the engine.
+	Version string
+}
+
+// Bag returns every key that an answer owns in the provider's application databag; keys that this answer leaves out are
+// "" so that Diff deletes them. Credentials and endpoints belong into one flush.
+func (a Answer) Bag() map[string]string {
+	bag := WithdrawnBag()
+	bag[keyData] = Mirror(a.RequestBag)
+	bag[keyDatabase] = a.Database
+	bag[keyEndpoints] = strings.Join(a.Endpoints, ",")
+	bag[keyReadOnlyEndpoints] = strings.Join(a.ReadOnlyEndpoints, ",")
+	bag[keySecretUser] = a.SecretUser
+	bag[keySecretTLS] = a.SecretTLS
+	bag[fieldUsername] = a.Username
+	bag[fieldPassword] = a.Password
+	bag[fieldTLS] = a.TLS
+	bag[fieldTLSCA] = a.TLSCA
+	bag[keyVersion] = a.Version
+	return bag
+}
+
+// WithdrawnBag returns the keys that a provider deletes when it takes an answer back. `data` stays: without it the
+// next relation-changed would look like a new request to the other side's bookkeeping.
+func WithdrawnBag() map[string]string {
+	return map[string]string{
+		keyDatabase: "", keyEndpoints: "", keyReadOnlyEndpoints: "", keySecretUser: "", keySecretTLS: "",
+		fieldUsername: "", fieldPassword: "", fieldTLS: "", fieldTLSCA: "", keyVersion: "",
+	}
+}
