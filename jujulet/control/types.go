@@ -1,0 +1,242 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package control
+
+import "time"
+
+// Info describes a running cluster process.
+type Info struct {
+	Version      string        `json:"version"`       // of jujulet
+	PID          int           `json:"pid"`           // on the host
+	State        string        `json:"state"`         // state folder
+	Runtime      string        `json:"runtime"`       // runtime folder
+	Model        string        `json:"model"`         // model name, also the namespace
+	ModelUUID    string        `json:"model-uuid"`    // stays over restarts
+	Controller   string        `json:"controller"`    // controller name as status shows it
+	Started      time.Time     `json:"started"`       // of this process
+	UpdateStatus time.Duration `json:"update-status"` // mean interval; 0 is off
+	Ready        bool          `json:"ready"`         // the API, DNS, proxy and network are up
+}
+
+// DeployRequest asks for a new application. Charm is a .charm file or an
+// unpacked charm folder; the client makes it and resource folders absolute.
+type DeployRequest struct {
+	Charm       string            `json:"charm"`
+	Application string            `json:"application,omitempty"` // "": the charm's name
+	Units       int               `json:"units"`                 // at least 0; the command line's default is 1
+	Config      map[string]string `json:"config,omitempty"`      // option to text as typed
+	Resources   map[string]string `json:"resources,omitempty"`   // "host", or a root filesystem folder
+	Trust       bool              `json:"trust,omitempty"`
+}
+
+// DeployResult is what a deploy made.
+type DeployResult struct {
+	Application string `json:"application"`
+	Charm       string `json:"charm"` // name
+	CharmURL    string `json:"charm-url"`
+}
+
+// ConfigOption is one charm or application option as "juju config" prints it.
+// Value and Default are nil when there is none.
+type ConfigOption struct {
+	Default     any    `json:"default,omitempty" yaml:"default,omitempty"`
+	Description string `json:"description" yaml:"description"`
+	Source      string `json:"source" yaml:"source"` // unset, default or user
+	Type        string `json:"type" yaml:"type"`
+	Value       any    `json:"value,omitempty" yaml:"value,omitempty"`
+}
+
+// Config is an application's configuration.
+type Config struct {
+	Application       string                  `json:"application" yaml:"application"`
+	ApplicationConfig map[string]ConfigOption `json:"application-config" yaml:"application-config"`
+	Charm             string                  `json:"charm" yaml:"charm"`
+	Settings          map[string]ConfigOption `json:"settings" yaml:"settings"`
+}
+
+// ConfigChange sets options from text as typed and resets others.
+type ConfigChange struct {
+	Application string            `json:"application"`
+	Set         map[string]string `json:"set,omitempty"`
+	Reset       []string          `json:"reset,omitempty"`
+}
+
+// Endpoints names the two sides of a relation: "app" or "app:endpoint".
+type Endpoints struct {
+	A string `json:"a"`
+	B string `json:"b"`
+}
+
+// Relation is what an integrate made.
+type Relation struct {
+	ID        int    `json:"id"`
+	Interface string `json:"interface"`
+	Provider  string `json:"provider"` // "app:endpoint"
+	Requirer  string `json:"requirer"`
+}
+
+// ScaleRequest sets the number of units.
+type ScaleRequest struct {
+	Application string `json:"application"`
+	Units       int    `json:"units"`
+}
+
+// RemoveRequest removes an application. Force skips the hooks of its units.
+type RemoveRequest struct {
+	Application string `json:"application"`
+	Force       bool   `json:"force,omitempty"`
+}
+
+// TrustRequest gives or takes rights in the whole cluster.
+type TrustRequest struct {
+	Application string `json:"application"`
+	Trust       bool   `json:"trust"`
+}
+
+// RunRequest enqueues an action. Units are "app/0" or "app/leader".
+type RunRequest struct {
+	Units  []string       `json:"units"`
+	Action string         `json:"action"`
+	Params map[string]any `json:"params,omitempty"`
+}
+
+// Operation is a group of tasks enqueued together.
+type Operation struct {
+	ID    string `json:"id"`
+	Tasks []Task `json:"tasks"`
+}
+
+// TaskLog is one line of action-log.
+type TaskLog struct {
+	Time    time.Time `json:"time"`
+	Message string    `json:"message"`
+}
+
+// Task is one action on one unit. Results include return-code, stdout and
+// stderr as Juju adds them.
+type Task struct {
+	ID        string         `json:"id"`
+	Unit      string         `json:"unit"`
+	Action    string         `json:"action"`
+	Status    string         `json:"status"` // pending, running, completed, failed, aborted
+	Message   string         `json:"message,omitempty"`
+	Results   map[string]any `json:"results,omitempty"`
+	Log       []TaskLog      `json:"log,omitempty"`
+	Enqueued  time.Time      `json:"enqueued"`
+	Started   time.Time      `json:"started,omitzero"`
+	Completed time.Time      `json:"completed,omitzero"`
+}
+
+// Done reports whether the task will not change any more.
+func (t Task) Done() bool {
+	switch t.Status {
+	case "completed", "failed", "aborted":
+		return true
+	}
+	return false
+}
+
+// ExecRequest runs a shell command in a hook context ("juju exec"). Units,
+// "app/leader" and whole applications may be named.
+type ExecRequest struct {
+	Units        []string      `json:"units,omitempty"`
+	Applications []string      `json:"applications,omitempty"`
+	Command      string        `json:"command"` // for "bash -s" in the charm's folder
+	Timeout      time.Duration `json:"timeout,omitempty"`
+}
+
+// ResolvedRequest resolves hook errors. All means every unit in error.
+type ResolvedRequest struct {
+	Units   []string `json:"units,omitempty"`
+	All     bool     `json:"all,omitempty"`
+	NoRetry bool     `json:"no-retry,omitempty"`
+}
+
+// LeaderRequest moves leadership at once, without waiting for the lease.
+type LeaderRequest struct {
+	Application string `json:"application"`
+	Unit        string `json:"unit"`
+}
+
+// FireRequest queues a hook as if its cause had happened, such as
+// "update-status" or "config-changed".
+type FireRequest struct {
+	Unit string `json:"unit"`
+	Hook string `json:"hook"`
+}
+
+// KillTarget is what "kill" ends, always by SIGKILL.
+type KillTarget string
+
+// What can be killed.
+const (
+	KillPod   KillTarget = "pod"   // no stop hook; made again after 1 s
+	KillAgent KillTarget = "agent" // started again after 1 s
+	KillHook  KillTarget = "hook"  // the charm process that runs now
+)
+
+// KillRequest names what to end.
+type KillRequest struct {
+	Target KillTarget `json:"target"`
+	Unit   string     `json:"unit"`
+}
+
+// Secret is a charm's secret, shown to whoever owns the machine.
+type Secret struct {
+	URI         string            `json:"uri"`
+	Label       string            `json:"label,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Owner       string            `json:"owner"` // application or unit name
+	Revision    int               `json:"revision"`
+	Content     map[string]string `json:"content,omitempty"` // only with reveal
+}
+
+// LogLine is one line of debug-log.
+type LogLine struct {
+	Time     time.Time `json:"time"`
+	Entity   string    `json:"entity"` // unit-foo-0, controller-0
+	Level    string    `json:"level"`  // DEBUG INFO WARNING ERROR
+	Module   string    `json:"module"`
+	Labels   string    `json:"labels,omitempty"`
+	Location string    `json:"location,omitempty"` // file.go:12
+	Message  string    `json:"message"`
+}
+
+// LogRequest selects log lines. The zero value is everything kept, then end.
+type LogRequest struct {
+	Follow  bool     `json:"follow,omitempty"`  // go on with new lines
+	Lines   int      `json:"lines,omitempty"`   // only the last n of what is there; 0 is all
+	Replay  bool     `json:"replay,omitempty"`  // with Follow: start with everything kept
+	Level   string   `json:"level,omitempty"`   // least level
+	Include []string `json:"include,omitempty"` // entities, or "app"
+	Exclude []string `json:"exclude,omitempty"`
+	Modules []string `json:"modules,omitempty"` // prefixes of modules
+}
+
+// JournalRequest selects entries of the commit journal.
+type JournalRequest struct {
+	Since  uint64 `json:"since,omitempty"`  // entries with a greater Seq
+	Follow bool   `json:"follow,omitempty"` // go on with new entries
+	Unit   string `json:"unit,omitempty"`   // only of this unit
+}
+
+// JournalWrite is one databag value that a hook's commit changed; Value "" is
+// a removal.
+type JournalWrite struct {
+	Relation string `json:"relation"` // "database:3"
+	Owner    string `json:"owner"`    // application or unit name
+	Key      string `json:"key"`
+	Value    string `json:"value"`
+}
+
+// JournalEntry is one committed hook (or a change by the operator, with an
+// empty Unit).
+type JournalEntry struct {
+	Seq    uint64         `json:"seq"`
+	Time   time.Time      `json:"time"` // right after the commit, in nanoseconds
+	Unit   string         `json:"unit,omitempty"`
+	Hook   string         `json:"hook,omitempty"`
+	Writes []JournalWrite `json:"writes,omitempty"`
+	Status []string       `json:"status,omitempty"` // "active: message" in the order set
+}
