@@ -1,0 +1,122 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Package network is the network of the embedded cluster: the pod network, two nodes, a host
+// outside of the cluster, cluster DNS, a proxy that makes the addresses of Services connect, and a
+// load balancer.
+//
+// All of it lives in the network namespace of the cluster process, which has no way out: what
+// is not an address of the cluster is unreachable at once.
+//
+//	outside host 192.168.100.2 --- 192.168.100.1 [cluster process] 10.1.0.1 --- br0 --- pods 10.1.0.0/16
+//	                                               nodes, Services and load balancer
+//	                                               addresses on lo
+//
+// The proxy and DNS are a function of what the API holds: at each change all is listed again and the
+// difference is applied. A Service's address exists only while the Service does, and its
+// port is open only while an endpoint is ready.
+package network
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// API is what the network needs of the cluster's API. All reads are cheap and return copies.
+type API interface {
+	// Services, EndpointSlices and Nodes list the objects of all namespaces.
+	Services(ctx context.Context) ([]corev1.Service, error)
+	EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error)
+	Nodes(ctx context.Context) ([]corev1.Node, error)
+	// Changes returns a channel that receives a value soon after any of those objects changed; several
+	// changes may give one value. It ends with the context.
+	Changes(ctx context.Context) <-chan struct{}
+	// UpdateServiceStatus writes the status of a Service that Services returned. A conflict is an
+	// error; the caller comes again.
+	UpdateServiceStatus(ctx context.Context, s *corev1.Service) error
+	// AnnotateService sets annotations of a Service and leaves all else as it is.
+	AnnotateService(ctx context.Context, namespace, name string, annotations map[string]string) error
+	// CreateEvent records an event.
+	CreateEvent(ctx context.Context, e *corev1.Event) error
+}
+
+// Plan is the layout of the network.
+type Plan struct {
+	// Domain is the cluster domain, "cluster.local".
+	Domain string
+	// Pods is the pod network; its first address is the gateway.
+	Pods netip.Prefix
+	// APIServer and DNS are addresses of Services that are served by the cluster process itself and
+	// not by the proxy.
+	APIServer, DNS netip.Addr
+	// NodeRange and LBRange are what the outside host has a route to.
+	NodeRange, LBRange netip.Prefix
+	// Outside is the outside host's address and prefix; OutsideGateway is the cluster's end of it.
+	Outside        netip.Prefix
+	OutsideGateway netip.Addr
+}
+
+// DefaultPlan returns the plan that jujulet uses.
+func DefaultPlan() Plan {
+	return Plan{
+		Domain:         "cluster.local",
+		Pods:           netip.MustParsePrefix("10.1.0.0/16"),
+		APIServer:      netip.MustParseAddr("10.152.183.1"),
+		DNS:            netip.MustParseAddr("10.152.183.10"),
+		NodeRange:      netip.MustParsePrefix("10.10.0.0/24"),
+		LBRange:        netip.MustParsePrefix("10.64.140.0/24"),
+		Outside:        netip.MustParsePrefix("192.168.100.2/24"),
+		OutsideGateway: netip.MustParseAddr("192.168.100.1"),
+	}
+}
+
+// LBKind is a kind of load balancer.
+type LBKind string
+
+// The kinds of load balancer.
+const (
+	// LBVIP hands out an IP that the nodes answer themselves, also to pods.
+	LBVIP LBKind = "vip"
+	// LBProxy hands out an IP with ipMode Proxy: the balancer itself is always passed.
+	LBProxy LBKind = "proxy"
+	// LBHostname hands out a host name, which resolves after DNSDelay.
+	LBHostname LBKind = "hostname"
+	// LBMetalLB is LBVIP that also sets an annotation of its own on the Service.
+	LBMetalLB LBKind = "metallb"
+)
+
+// LBSettings are the settings of the load balancer. They can be changed while it runs.
+type LBSettings struct {
+	// Kind is the kind of balancer for Services that get an address from now on.
+	Kind LBKind `json:"kind"`
+	// AssignDelay is the time from the Service's request to its address in the status.
+	AssignDelay time.Duration `json:"assignDelay"`
+	// AnswerDelay is the time from then until the address answers; nobody, pods included, can
+	// connect before.
+	AnswerDelay time.Duration `json:"answerDelay"`
+	// DNSDelay is the time from the assignment of a host name until it resolves.
+	DNSDelay time.Duration `json:"dnsDelay"`
+	// Pool lists the addresses to give, in this order; empty means DefaultPool.
+	Pool []netip.Addr `json:"pool,omitempty"`
+	// Hold keeps any address from being assigned.
+	Hold bool `json:"hold"`
+	// Break keeps all assigned addresses from answering.
+	Break bool `json:"break"`
+	// Class is a spec.loadBalancerClass that this balancer serves besides Services without a class.
+	Class string `json:"class,omitempty"`
+}
+
+// DefaultPool returns the addresses 10.64.140.43 to 10.64.140.62.
+func DefaultPool() []netip.Addr {
+	var pool []netip.Addr
+	a := netip.MustParseAddr("10.64.140.43")
+	for len(pool) < 20 {
+		pool = append(pool, a)
+		a = a.Next()
+	}
+	return pool
+}
