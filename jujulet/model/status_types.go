@@ -1,0 +1,89 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package model
+
+// Status is everything that `juju status`, `show-unit` and `config` print, read
+// in one transaction.
+type Status struct {
+	Model Info `json:"model"`
+	// ModelSince is when the model was made available.
+	ModelStatus  StatusValue                  `json:"model-status"`
+	Applications map[string]ApplicationStatus `json:"applications"`
+	Relations    []RelationStatus             `json:"relations"` // by id
+}
+
+// ApplicationStatus is one application as status shows it.
+type ApplicationStatus struct {
+	Name  string `json:"name"`
+	Life  Life   `json:"life"`
+	Scale int    `json:"scale"` // desired
+	// Current counts units whose agent is executing, idle or running.
+	Current  int    `json:"current"`
+	Charm    string `json:"charm"`     // "local:foo-0"
+	CharmRev int    `json:"charm-rev"` // starts at 0
+	// CharmHash names the archive; it changes with a refresh.
+	CharmHash string            `json:"charm-hash"`
+	CharmName string            `json:"charm-name"`
+	Base      Base              `json:"base"`
+	Version   string            `json:"version,omitempty"` // application-version-set
+	Status    StatusValue       `json:"status"`            // as displayed
+	Address   string            `json:"address,omitempty"`
+	Trust     bool              `json:"trust"`
+	Resources map[string]string `json:"resources,omitempty"`
+	Leader    string            `json:"leader,omitempty"`
+	// Endpoints are the charm's endpoints, juju-info not included.
+	Endpoints map[string]Endpoint `json:"endpoints"`
+	// Containers are the workload containers, by name.
+	Containers map[string]Container `json:"containers"`
+	// Ports is the union of the units' opened ports, "8080/tcp", sorted.
+	Ports  []string              `json:"ports,omitempty"`
+	Units  map[string]UnitStatus `json:"units"`
+	Config []ConfigValue         `json:"config"` // by name, trust not included
+}
+
+// UnitStatus is one unit as status shows it.
+type UnitStatus struct {
+	Name    string `json:"name"`
+	Ordinal int    `json:"ordinal"`
+	Life    Life   `json:"life"`
+	Leader  bool   `json:"leader"`
+	// Workload and Agent are as displayed: a hook error is shown in Workload.
+	Workload StatusValue `json:"workload"`
+	Agent    StatusValue `json:"agent"`
+	// RawWorkload is what the charm set last.
+	RawWorkload StatusValue `json:"raw-workload"`
+	Version     string      `json:"workload-version,omitempty"`
+	Ports       []string    `json:"ports,omitempty"`
+	Pod         PodStatus   `json:"pod"`
+	// Error is the failed hook's name while the agent is in error.
+	Error string `json:"error,omitempty"`
+	// Started says that the start hook has succeeded at least once.
+	Started bool `json:"started"`
+	// Dead says that the unit's agent has run its last hook: the pod can go.
+	Dead bool `json:"dead,omitempty"`
+	// Idle says that the agent has nothing left to do.
+	Idle bool `json:"idle"`
+}
+
+// RelationStatus is one relation with its databags.
+type RelationStatus struct {
+	ID     int           `json:"id"`
+	Life   Life          `json:"life"`
+	Status string        `json:"status"` // "joined" or "removing"
+	Ends   []EndpointRef `json:"ends"`   // provider first; one for a peer relation
+	// InScope are the units that have entered, sorted.
+	InScope []string `json:"in-scope"`
+	// Bags are the databags by owner: application or unit name.
+	Bags map[string]map[string]string `json:"bags"`
+}
+
+// ConfigValue is one option as `juju config` shows it.
+type ConfigValue struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Description string `json:"description"`
+	Source      string `json:"source"` // unset, default or user
+	Default     any    `json:"default,omitempty"`
+	Value       any    `json:"value,omitempty"`
+}
