@@ -3,7 +3,11 @@
 
 package control
 
-import "time"
+import (
+	"time"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
+)
 
 // Info describes a running cluster process.
 type Info struct {
@@ -103,38 +107,8 @@ type RunRequest struct {
 
 // Operation is a group of tasks enqueued together.
 type Operation struct {
-	ID    string `json:"id"`
-	Tasks []Task `json:"tasks"`
-}
-
-// TaskLog is one line of action-log.
-type TaskLog struct {
-	Time    time.Time `json:"time"`
-	Message string    `json:"message"`
-}
-
-// Task is one action on one unit. Results include return-code, stdout and
-// stderr as Juju adds them.
-type Task struct {
-	ID        string         `json:"id"`
-	Unit      string         `json:"unit"`
-	Action    string         `json:"action"`
-	Status    string         `json:"status"` // pending, running, completed, failed, aborted
-	Message   string         `json:"message,omitempty"`
-	Results   map[string]any `json:"results,omitempty"`
-	Log       []TaskLog      `json:"log,omitempty"`
-	Enqueued  time.Time      `json:"enqueued"`
-	Started   time.Time      `json:"started,omitzero"`
-	Completed time.Time      `json:"completed,omitzero"`
-}
-
-// Done reports whether the task will not change any more.
-func (t Task) Done() bool {
-	switch t.Status {
-	case "completed", "failed", "aborted":
-		return true
-	}
-	return false
+	ID    string         `json:"id"`
+	Tasks []model.Action `json:"tasks"`
 }
 
 // ExecRequest runs a shell command in a hook context ("juju exec"). Units,
@@ -160,10 +134,13 @@ type LeaderRequest struct {
 }
 
 // FireRequest queues a hook as if its cause had happened, such as
-// "update-status" or "config-changed".
+// "update-status" or "database-relation-changed". Relation hooks need the
+// argument "relation" ("database:3") and, for joined, changed and departed,
+// "remote" (a unit or application).
 type FireRequest struct {
-	Unit string `json:"unit"`
-	Hook string `json:"hook"`
+	Unit string            `json:"unit"`
+	Hook string            `json:"hook"`
+	Args map[string]string `json:"args,omitempty"`
 }
 
 // KillTarget is what "kill" ends, always by SIGKILL.
@@ -192,17 +169,6 @@ type Secret struct {
 	Content     map[string]string `json:"content,omitempty"` // only with reveal
 }
 
-// LogLine is one line of debug-log.
-type LogLine struct {
-	Time     time.Time `json:"time"`
-	Entity   string    `json:"entity"` // unit-foo-0, controller-0
-	Level    string    `json:"level"`  // DEBUG INFO WARNING ERROR
-	Module   string    `json:"module"`
-	Labels   string    `json:"labels,omitempty"`
-	Location string    `json:"location,omitempty"` // file.go:12
-	Message  string    `json:"message"`
-}
-
 // LogRequest selects log lines. The zero value is everything kept, then end.
 type LogRequest struct {
 	Follow  bool     `json:"follow,omitempty"`  // go on with new lines
@@ -219,24 +185,4 @@ type JournalRequest struct {
 	Since  uint64 `json:"since,omitempty"`  // entries with a greater Seq
 	Follow bool   `json:"follow,omitempty"` // go on with new entries
 	Unit   string `json:"unit,omitempty"`   // only of this unit
-}
-
-// JournalWrite is one databag value that a hook's commit changed; Value "" is
-// a removal.
-type JournalWrite struct {
-	Relation string `json:"relation"` // "database:3"
-	Owner    string `json:"owner"`    // application or unit name
-	Key      string `json:"key"`
-	Value    string `json:"value"`
-}
-
-// JournalEntry is one committed hook (or a change by the operator, with an
-// empty Unit).
-type JournalEntry struct {
-	Seq    uint64         `json:"seq"`
-	Time   time.Time      `json:"time"` // right after the commit, in nanoseconds
-	Unit   string         `json:"unit,omitempty"`
-	Hook   string         `json:"hook,omitempty"`
-	Writes []JournalWrite `json:"writes,omitempty"`
-	Status []string       `json:"status,omitempty"` // "active: message" in the order set
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"time"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
 
 // Info asks who is there; it is also the ping. A [KindUnavailable] error means
@@ -92,15 +94,15 @@ type taskRequest struct {
 }
 
 // Task returns a task as it is now.
-func (c *Client) Task(ctx context.Context, id string) (Task, error) {
-	var out Task
+func (c *Client) Task(ctx context.Context, id string) (model.Action, error) {
+	var out model.Action
 	return out, c.call(ctx, "task", taskRequest{ID: id}, &out)
 }
 
 // WaitTask returns a task when it is done, or earlier when it has more than
 // seen log lines. It waits as long as ctx allows.
-func (c *Client) WaitTask(ctx context.Context, id string, seen int) (Task, error) {
-	var out Task
+func (c *Client) WaitTask(ctx context.Context, id string, seen int) (model.Action, error) {
+	var out model.Action
 	return out, c.wait(ctx, "task", taskRequest{ID: id, Log: seen, Wait: true}, &out)
 }
 
@@ -111,18 +113,11 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest) (Operation, error) {
 	return out, c.call(ctx, "exec", r, &out)
 }
 
-// Status decodes the whole model, as "juju status" shows it, into out: a
-// *model.Status (which this package need not know).
-func (c *Client) Status(ctx context.Context, out any) error { return c.call(ctx, "status", nil, out) }
-
-// ShowUnit decodes one unit, "app/0" or "app/leader", into out: a *model.Unit
-// view as the package model defines it for "juju show-unit".
-func (c *Client) ShowUnit(ctx context.Context, unit string, out any) error {
-	return c.call(ctx, "show-unit", unitRequest{unit}, out)
-}
-
-type unitRequest struct {
-	Unit string `json:"unit"`
+// Status returns the whole model: all that "juju status", "show-unit" and
+// "config" print, databags included.
+func (c *Client) Status(ctx context.Context) (model.Status, error) {
+	var out model.Status
+	return out, c.call(ctx, "status", nil, &out)
 }
 
 // ShowSecret returns a secret by its URI, bare id or owner's label; reveal
@@ -153,10 +148,13 @@ func (c *Client) SetLeader(ctx context.Context, application, unit string) error 
 	return c.call(ctx, "set-leader", LeaderRequest{application, unit}, nil)
 }
 
-// Fire queues a hook on a unit.
-func (c *Client) Fire(ctx context.Context, unit, hook string) error {
-	return c.call(ctx, "fire", FireRequest{unit, hook}, nil)
+// Cancel cancels a pending task, or aborts a running one.
+func (c *Client) Cancel(ctx context.Context, id string) error {
+	return c.call(ctx, "cancel", taskRequest{ID: id}, nil)
 }
+
+// Fire queues a hook on a unit.
+func (c *Client) Fire(ctx context.Context, r FireRequest) error { return c.call(ctx, "fire", r, nil) }
 
 // Kill ends a pod, an agent or the running hook by SIGKILL; for a pod it
 // returns when the pod is dead.
@@ -165,12 +163,12 @@ func (c *Client) Kill(ctx context.Context, target KillTarget, unit string) error
 }
 
 // DebugLog calls each for every line selected.
-func (c *Client) DebugLog(ctx context.Context, r LogRequest, each func(LogLine) error) error {
+func (c *Client) DebugLog(ctx context.Context, r LogRequest, each func(model.LogLine) error) error {
 	return lines(ctx, c, "debug-log", r, each)
 }
 
 // Journal calls each for every entry selected.
-func (c *Client) Journal(ctx context.Context, r JournalRequest, each func(JournalEntry) error) error {
+func (c *Client) Journal(ctx context.Context, r JournalRequest, each func(model.JournalEntry) error) error {
 	return lines(ctx, c, "journal", r, each)
 }
 
