@@ -1,0 +1,67 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package probe
+
+import (
+	"time"
+
+	"github.com/drawbridge-k8s/drawbridge/k8sservice"
+)
+
+// Login is what a session needs. It is never logged.
+type Login struct {
+	Username string `json:"username,omitempty"`
+	Password string `json:"password,omitempty"`
+	TLS      bool   `json:"tls,omitempty"`
+	TLSCA    string `json:"tls-ca,omitempty"`
+}
+
+// Seen is what a hook, or the watch, has seen.
+type Seen struct {
+	// Exists, UID, Deleting and Fields (k8sservice.Fingerprint) are the Service.
+	Exists   bool   `json:"exists,omitempty"`
+	UID      string `json:"uid,omitempty"`
+	Deleting bool   `json:"deleting,omitempty"`
+	Fields   string `json:"fields,omitempty"`
+	// Addresses is the address set.
+	Addresses k8sservice.AddressSet `json:"addresses"`
+	// Answers has a verdict for each address (host:port) that was probed.
+	Answers map[string]bool `json:"answers,omitempty"`
+	// Backend is the verdict of the direct session, nil when none was opened.
+	Backend *bool `json:"backend,omitempty"`
+}
+
+// Order tells the watch what the last hook saw and how to look.
+type Order struct {
+	Build     string `json:"build"` // id of the build that gave the order
+	App       string `json:"app"`
+	Namespace string `json:"namespace"`
+	Service   string `json:"service"`
+	Domain    string `json:"domain"` // of the cluster
+	// ExternalHostname is the option of that name.
+	ExternalHostname string `json:"external-hostname,omitempty"`
+
+	Seen Seen `json:"seen"`
+	// Pending: the exposure is not settled; look more often.
+	Pending bool `json:"pending,omitempty"`
+	// WakeAt is the earliest moment at which a hook wants to run in any case;
+	// zero for never.
+	WakeAt time.Time `json:"wake-at,omitzero"`
+
+	// Backend are addresses of which one is asked directly, in turn until one
+	// answers, before the address set is probed; empty together with Login
+	// when the backend is incomplete: then nothing is probed.
+	Backend []string `json:"backend,omitempty"`
+	Login   Login    `json:"login,omitzero"`
+	// SecretID and SecretRevision stand for Login in the digest. With plain
+	// credentials (no secret) leave them empty: a hash of them is used then.
+	SecretID       string `json:"secret-id,omitempty"`
+	SecretRevision int    `json:"secret-revision,omitempty"`
+	// NotVerifiable: an assigned address cannot be tried from inside; it counts
+	// when the cluster IP answers.
+	NotVerifiable bool `json:"not-verifiable,omitempty"`
+}
+
+// Digest is the same for orders that ask for the same; it holds no password.
+func (o Order) Digest() string { panic("unfinished") }
