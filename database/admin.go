@@ -12,13 +12,14 @@ import (
 // Admin is a connection that makes databases and users. Each statement is
 // bounded by StatementTimeout, and safe to repeat.
 type Admin struct {
-	db *sql.DB
+	db  *sql.DB
+	own Credentials // never to be seen in an error
 }
 
 // Open logs in at address ("host:port") with rights to make databases and
 // users. The caller closes it.
 func Open(ctx context.Context, c Credentials, address string) (*Admin, error) {
-	connector, err := c.connector(address, "")
+	connector, err := c.connector(address, "", StatementTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func Open(ctx context.Context, c Credentials, address string) (*Admin, error) {
 		db.Close()
 		return nil, newError("log in at "+address, err)
 	}
-	return &Admin{db: db}, nil
+	return &Admin{db: db, own: c}, nil
 }
 
 // Close ends the connection.
@@ -40,7 +41,7 @@ func (a *Admin) Close() error { return a.db.Close() }
 // "10.11.19-MariaDB".
 func (a *Admin) Version(ctx context.Context) (string, error) {
 	rows, err := a.query(ctx, "read the server's version", "SELECT VERSION()")
-	if err != nil {
+	if err != nil || len(rows) == 0 {
 		return "", err
 	}
 	return rows[0], nil
@@ -62,16 +63,16 @@ func (a *Admin) EnsureUser(ctx context.Context, user, password, database string)
 	if err := ValidDatabase(database); err != nil {
 		return err
 	}
-	return a.ensureUser(ctx, user, password, "GRANT ALL PRIVILEGES ON "+grantPattern(database)+" TO %s")
+	return a.ensureUser(ctx, user, password, grantPattern(database), "")
 }
 
 // EnsureRouterUser makes '<user>'@'%' with this password, that may do
 // everything and pass it on: what a requirer with the role "mysqlrouter" gets.
 func (a *Admin) EnsureRouterUser(ctx context.Context, user, password string) error {
-	return a.ensureUser(ctx, user, password, "GRANT ALL PRIVILEGES ON *.* TO %s WITH GRANT OPTION")
+	return a.ensureUser(ctx, user, password, "*.*", " WITH GRANT OPTION")
 }
 
-func (a *Admin) ensureUser(ctx context.Context, user, password, grant string) error {
+func (a *Admin) ensureUser(ctx context.Context, user, password, on, option string) error {
 	const verb = "make a user"
 	to, err := account(user)
 	if err != nil {
@@ -84,7 +85,7 @@ func (a *Admin) ensureUser(ctx context.Context, user, password, grant string) er
 	for _, statement := range []string{
 		"CREATE USER IF NOT EXISTS " + to + " IDENTIFIED BY " + literal,
 		"ALTER USER " + to + " IDENTIFIED BY " + literal,
-		fmt.Sprintf(grant, to),
+		"GRANT ALL PRIVILEGES ON " + on + " TO " + to + option,
 	} {
 		if err := a.exec(ctx, verb, statement, password, literal, user); err != nil {
 			return err
@@ -134,7 +135,7 @@ func (a *Admin) exec(ctx context.Context, verb, statement string, hidden ...stri
 	ctx, cancel := context.WithTimeout(ctx, StatementTimeout)
 	defer cancel()
 	if _, err := a.db.ExecContext(ctx, statement); err != nil {
-		return newError(verb, err, hidden...)
+		return newError(verb, err, append(hidden, a.own.Password, a.own.Username)...)
 	}
 	return nil
 }
@@ -145,19 +146,19 @@ func (a *Admin) query(ctx context.Context, verb, statement string) ([]string, er
 	defer cancel()
 	rows, err := a.db.QueryContext(ctx, statement)
 	if err != nil {
-		return nil, newError(verb, err)
+		return nil, newError(verb, err, a.own.Password, a.own.Username)
 	}
 	defer rows.Close()
 	var values []string
 	for rows.Next() {
 		var value string
 		if err := rows.Scan(&value); err != nil {
-			return nil, newError(verb, err)
+			return nil, newError(verb, err, a.own.Password, a.own.Username)
 		}
 		values = append(values, value)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, newError(verb, err)
+		return nil, newError(verb, err, a.own.Password, a.own.Username)
 	}
 	return values, nil
 }

@@ -40,7 +40,12 @@ type Credentials struct {
 func (c Credentials) Session(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout+StatementTimeout)
 	defer cancel()
-	connector, err := c.connector(address, "")
+	return c.session(ctx, address, StatementTimeout)
+}
+
+// session lets the server take up to patience for each answer.
+func (c Credentials) session(ctx context.Context, address string, patience time.Duration) error {
+	connector, err := c.connector(address, "", patience)
 	if err != nil {
 		return err
 	}
@@ -64,13 +69,13 @@ func (c Credentials) Session(ctx context.Context, address string) error {
 // on: a client that hangs up half way through a login is counted by the server
 // against its host, and behind a gateway that host stands for everybody. The
 // names in the server's certificate could not cover our addresses anyway.
-func (c Credentials) connector(address, database string) (driver.Connector, error) {
+func (c Credentials) connector(address, database string, patience time.Duration) (driver.Connector, error) {
 	config := mysql.NewConfig()
 	config.User, config.Passwd, config.DBName = c.Username, c.Password, database
 	config.Net, config.Addr = "tcp", address
 	config.TLSConfig = "preferred"
 	config.Timeout = DialTimeout
-	config.ReadTimeout, config.WriteTimeout = StatementTimeout, StatementTimeout
+	config.ReadTimeout, config.WriteTimeout = patience, patience
 	config.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {

@@ -1,0 +1,102 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package database
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// patience is how long a login that nobody waits for any more may go on.
+	patience = 10 * time.Minute
+	// maxWaiting is how many of them there may be at one address.
+	maxWaiting = 20
+)
+
+// Sessions opens sessions as Credentials.Session does, for a process that does
+// so for long.
+//
+// A server that stalls (a full disk, a frozen machine) still has its kernel
+// accept connections. One that was given up meanwhile is counted as a connect
+// error when the server comes back, and enough of them lock the host out. So
+// here a login that has begun is brought to its end, in the background when
+// its caller's time is over.
+type Sessions struct {
+	credentials Credentials
+	stop        context.CancelFunc
+	stopped     context.Context
+	work        sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting map[string][]*login // by address, oldest first
+}
+
+// login is one session under way.
+type login struct {
+	done chan struct{}
+	err  error // once done
+}
+
+// NewSessions returns sessions with these credentials. They end with ctx; the
+// caller closes them.
+func NewSessions(ctx context.Context, c Credentials) *Sessions {
+	s := &Sessions{credentials: c, waiting: make(map[string][]*login)}
+	s.stopped, s.stop = context.WithCancel(ctx)
+	return s
+}
+
+// Close gives up every login under way, and waits for that.
+func (s *Sessions) Close() {
+	s.stop()
+	s.work.Wait()
+}
+
+// Session opens, pings and closes a session at address; see
+// Credentials.Session. It returns when ctx ends, while the login goes on.
+func (s *Sessions) Session(ctx context.Context, address string) error {
+	l := s.begin(address)
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return newError("open a session at "+address, ctx.Err())
+	}
+}
+
+// begin starts a login, or joins the newest where too many wait already.
+func (s *Sessions) begin(address string) *login {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := s.waiting[address]
+	if len(waiting) >= maxWaiting {
+		return waiting[len(waiting)-1]
+	}
+	l := &login{done: make(chan struct{})}
+	s.waiting[address] = append(waiting, l)
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(s.stopped, patience)
+		defer cancel()
+		l.err = s.credentials.session(ctx, address, patience)
+		s.end(address, l)
+		close(l.done)
+	})
+	return l
+}
+
+func (s *Sessions) end(address string, ended *login) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var left []*login
+	for _, l := range s.waiting[address] {
+		if l != ended {
+			left = append(left, l)
+		}
+	}
+	s.waiting[address] = left
+	if len(left) == 0 {
+		delete(s.waiting, address)
+	}
+}
