@@ -4,6 +4,13 @@
 package k8sservice
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -76,72 +83,116 @@ type Owner struct {
 
 // Hash returns a short hash of the Service desired, the owner apart. It is
 // the same for the same content, whatever the order of lists that are sets.
-func (d Desired) Hash() string { panic("unfinished") }
+func (d Desired) Hash() string { return hash(d.body()) }
 
-// Difference is one value of ours that the live Service does not have.
-type Difference struct {
-	Field string // "spec.type", "spec.ports[mysql-rw].nodePort", "metadata.annotations[a/b]"
-	Want  string // "" when it must go
-	Got   string // "" when it is missing
+// body is the Service as it is applied: our fields and nothing else. Kubernetes
+// takes a field that is in it as ours, so what an option leaves alone must be
+// absent. The encoding is stable: maps are written sorted.
+type body struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   metadata `json:"metadata"`
+	Spec       spec     `json:"spec"`
 }
 
-// Drift compares the live Service with the one desired and returns what
-// differs, sorted by field; nothing when there is nothing to apply. A nil
-// live Service differs in "metadata.name" alone. The owner's uid is not
-// compared: it is read only when something is applied.
-func Drift(live *corev1.Service, d Desired) []Difference { panic("unfinished") }
-
-// Fingerprint returns a short hash of what is ours of a live Service, which
-// changes whenever Drift could come out differently; "" for nil.
-func Fingerprint(live *corev1.Service) string { panic("unfinished") }
-
-// ServiceTerminating reports whether the live Service is being deleted.
-func ServiceTerminating(live *corev1.Service) bool {
-	return live != nil && live.DeletionTimestamp != nil
+type metadata struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Owners      []ownerReference  `json:"ownerReferences,omitempty"`
 }
 
-// OwnerOf returns the StatefulSet that owns a pod.
-func OwnerOf(pod *corev1.Pod) (Owner, bool) { panic("unfinished") }
-
-// AddressOptions is what Addresses needs beyond the Service.
-type AddressOptions struct {
-	Domain           string         // of the cluster: "cluster.local"
-	Nodes            []*corev1.Node // those of ready units; read for NodePort only
-	ExternalHostname string         // replaces the host outside of ClusterIP
+type ownerReference struct {
+	APIVersion         string `json:"apiVersion"`
+	Kind               string `json:"kind"`
+	Name               string `json:"name"`
+	UID                string `json:"uid"`
+	BlockOwnerDeletion bool   `json:"blockOwnerDeletion"`
 }
 
-// AddressSet holds host:port pairs, each list sorted and without duplicates.
-// IPv6 addresses are in brackets.
-type AddressSet struct {
-	ReadWrite []string `json:"rw,omitempty"`
-	ReadOnly  []string `json:"ro,omitempty"`
+type spec struct {
+	Type          corev1.ServiceType `json:"type"`
+	Selector      map[string]string  `json:"selector"`
+	Ports         []port             `json:"ports"`
+	SourceRanges  []string           `json:"loadBalancerSourceRanges,omitempty"`
+	Class         string             `json:"loadBalancerClass,omitempty"`
+	TrafficPolicy string             `json:"externalTrafficPolicy,omitempty"`
 }
 
-// Empty reports whether there is no complete address yet.
-func (a AddressSet) Empty() bool { return len(a.ReadWrite) == 0 || len(a.ReadOnly) == 0 }
-
-// All returns every pair, those for reading and writing first.
-func (a AddressSet) All() []string {
-	return append(append([]string{}, a.ReadWrite...), a.ReadOnly...)
+type port struct {
+	Name       string          `json:"name"`
+	Port       int32           `json:"port"`
+	Protocol   corev1.Protocol `json:"protocol"`
+	TargetPort int32           `json:"targetPort"`
+	NodePort   int32           `json:"nodePort,omitempty"`
 }
 
-// Equal reports whether both hold the same pairs.
-func (a AddressSet) Equal(b AddressSet) bool { panic("unfinished") }
+// body returns what is applied, without the owner. Fields that the type
+// forbids are left out: Kubernetes would refuse all of it.
+func (d Desired) body() body {
+	b := body{
+		APIVersion: "v1",
+		Kind:       "Service",
+		Metadata: metadata{
+			Name:      d.Name,
+			Namespace: d.Namespace,
+			Labels:    map[string]string{LabelApp: d.App, LabelManagedBy: FieldManager},
+		},
+		Spec: spec{
+			Type:     d.Mode.ServiceType(),
+			Selector: map[string]string{LabelApp: d.App},
+			Ports: []port{
+				{Name: PortNameReadWrite, Port: PortReadWrite, Protocol: corev1.ProtocolTCP, TargetPort: PortReadWrite},
+				{Name: PortNameReadOnly, Port: PortReadOnly, Protocol: corev1.ProtocolTCP, TargetPort: PortReadOnly},
+			},
+		},
+	}
+	if d.Mode == NodePort || d.Mode == LoadBalancer {
+		b.Spec.Ports[0].NodePort = d.NodePort
+		b.Spec.Ports[1].NodePort = d.ReadOnlyNodePort
+		b.Spec.TrafficPolicy = d.TrafficPolicy
+	}
+	if d.Mode == LoadBalancer {
+		b.Spec.SourceRanges = sortedSet(d.SourceRanges)
+		b.Spec.Class = d.Class
+		if len(d.Annotations) > 0 {
+			b.Metadata.Annotations = maps.Clone(d.Annotations)
+			b.Metadata.Annotations[AnnotationKeys] = encodeKeys(d.Annotations)
+		}
+	}
+	return b
+}
 
-// Addresses returns the pairs at which Kubernetes says that the live Service
-// is reached, by the live Service's own type. It is empty when the Service is
-// missing, terminating, on its way between two load balancer classes, or has
-// no address yet.
-func Addresses(live *corev1.Service, o AddressOptions) AddressSet { panic("unfinished") }
+// encodeKeys writes the value of AnnotationKeys.
+func encodeKeys(annotations map[string]string) string {
+	text, _ := json.Marshal(sortedKeys(annotations)) // strings always encode
+	return string(text)
+}
 
-// ClusterIPs returns the pairs at which the Service is reached inside the
-// cluster, whatever its type; empty as long as it has no cluster IP.
-func ClusterIPs(live *corev1.Service) AddressSet { panic("unfinished") }
+// hash returns a short hash of v's JSON.
+func hash(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("internal error: cannot encode a plain struct: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
 
-// ReadyNodes returns the names of the nodes that ready pods, not terminating,
-// run on: sorted, without duplicates.
-func ReadyNodes(pods []corev1.Pod) []string { panic("unfinished") }
+// sortedSet returns the trimmed texts, sorted, without duplicates and empty
+// ones; nil when none is left.
+func sortedSet(texts []string) []string {
+	var set []string
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); text != "" {
+			set = append(set, text)
+		}
+	}
+	slices.Sort(set)
+	return slices.Compact(set)
+}
 
-// ClusterDomain returns the cluster's DNS domain from the text of a pod's
-// resolv.conf, or "cluster.local".
-func ClusterDomain(resolvConf, namespace string) string { panic("unfinished") }
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
