@@ -13,8 +13,6 @@ import (
 type Login struct {
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
-	TLS      bool   `json:"tls,omitempty"`
-	TLSCA    string `json:"tls-ca,omitempty"`
 }
 
 // Seen is what a hook, or the watch, has seen.
