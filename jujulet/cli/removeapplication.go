@@ -1,0 +1,98 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
+)
+
+type removeApplicationOptions struct {
+	app          *app
+	applications []string
+	noPrompt     bool
+	force        bool
+	dryRun       bool
+}
+
+func newRemoveApplication(a *app) *cobra.Command {
+	o := &removeApplicationOptions{app: a}
+	cmd := &cobra.Command{
+		Use:     "remove-application <application> [<application> ...]",
+		Short:   "Remove applications from the model",
+		Example: "    jujulet remove-application --no-prompt client-k8s",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf("no application specified")
+			}
+			for _, name := range args {
+				if !isApplication(name) {
+					return usageErrorf("invalid application name %q", name)
+				}
+			}
+			o.applications = args
+			return nil
+		},
+		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
+	}
+	cmd.Flags().BoolVar(&o.noPrompt, "no-prompt", false, "Do not ask for confirmation")
+	cmd.Flags().BoolVar(&o.force, "force", false, "Do not wait for the units' hooks")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Print what would be removed and change nothing")
+	return cmd
+}
+
+func (o *removeApplicationOptions) run(ctx context.Context, c *control.Client) error {
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range o.applications {
+		application, ok := status.Applications[name]
+		if !ok {
+			return runErrorf("application %q not found", name)
+		}
+		o.app.infof("will remove application %s", name)
+		for _, unit := range slices.Sorted(maps.Keys(application.Units)) {
+			o.app.infof("- will remove unit %s", unit)
+		}
+	}
+	if o.dryRun {
+		return nil
+	}
+	if !o.noPrompt {
+		if err := o.app.confirm(); err != nil {
+			return runErrorf("application removal: %v", err)
+		}
+	}
+	for _, name := range o.applications {
+		if err := c.RemoveApplication(ctx, control.RemoveRequest{Application: name, Force: o.force}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirm asks for a yes on standard error; anything else is a no.
+func (a *app) confirm() error {
+	fmt.Fprint(a.Err, "\nContinue [y/N]? ")
+	answer, err := bufio.NewReader(a.In).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	default:
+		return fmt.Errorf("aborted")
+	}
+}

@@ -1,0 +1,110 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const rootLong = `jujulet runs Juju sidecar charms on this machine, without a Juju controller and without a Kubernetes
+cluster: every unit gets a pod of its own, its hooks run as the Juju unit agent runs them, and a small
+embedded Kubernetes gives the Services their addresses.
+
+The verbs are juju's. Start with "jujulet up", or see all of it at work with "jujulet tour".`
+
+const rootExample = `    jujulet up
+    jujulet deploy ./my-charm_amd64.charm --resource my-image=host
+    jujulet status
+    jujulet down`
+
+// Groups of verbs in help.
+const (
+	groupModel   = "model"
+	groupObserve = "observe"
+	groupMachine = "machine"
+)
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "jujulet",
+		Short:         "Run Juju charms on this machine",
+		Long:          rootLong,
+		Example:       rootExample,
+		Version:       a.Version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.PersistentFlags().StringVar(&a.state, "state", "", "State folder (default $JUJULET_STATE, else ~/.local/share/jujulet)")
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddGroup(
+		&cobra.Group{ID: groupMachine, Title: "The cluster on this machine:"},
+		&cobra.Group{ID: groupModel, Title: "Changing the model, as with juju:"},
+		&cobra.Group{ID: groupObserve, Title: "Looking at it, as with juju:"},
+	)
+	addAll(root, groupMachine, newUp(a), newDown(a), newCluster(a), newShell(a), newKill(a), newSetLeader(a), newFire(a))
+	addAll(root, groupModel, newDeploy(a), newConfig(a), newIntegrate(a), newRemoveRelation(a), newScaleApplication(a),
+		newRemoveApplication(a), newTrust(a), newRun(a), newExec(a), newResolved(a))
+	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a))
+	for _, hidden := range a.Hidden {
+		hidden.Hidden = true
+		root.AddCommand(hidden)
+	}
+	return root
+}
+
+func addAll(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+		c.DisableFlagsInUseLine = false
+		root.AddCommand(c)
+	}
+}
+
+// unknownCommand is juju's error for a verb that does not exist, with the nearest one as a hint.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	err := usageErrorf("jujulet: %q is not a jujulet command. See \"jujulet --help\".", name)
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		return hintf(err, "did you mean %q?", near[0])
+	}
+	return err
+}
+
+// noArgs and atMost refuse further arguments as juju does.
+func noArgs(_ *cobra.Command, args []string) error { return checkEmpty(args) }
+
+func atMost(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return checkEmpty(args[n:])
+		}
+		return nil
+	}
+}
+
+func checkEmpty(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = fmt.Sprintf("%q", arg)
+	}
+	return usageErrorf("unrecognized args: [%s]", strings.Join(quoted, " "))
+}
+
+func asError[T error](err error, target *T) bool { return errors.As(err, target) }
