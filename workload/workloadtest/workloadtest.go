@@ -1,0 +1,111 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Package workloadtest starts a real Pebble for tests, as a container's.
+package workloadtest
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Pebble is a running Pebble daemon. It ends with the test, with all that it
+// started.
+type Pebble struct {
+	// Socket is the path of its socket.
+	Socket string
+
+	t       testing.TB
+	folder  string
+	process *os.Process
+	ended   chan struct{}
+}
+
+// StartPebble runs Pebble with nothing in its plan, as Juju does, until the
+// test ends. The environment is added to that of the test.
+func StartPebble(t testing.TB, env ...string) *Pebble {
+	t.Helper()
+	// Not t.TempDir: the path of a socket has at most 107 bytes.
+	folder, err := os.MkdirTemp("", "pebble-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	p := &Pebble{Socket: filepath.Join(folder, "pebble.socket"), t: t, folder: folder}
+	p.start(env)
+	t.Cleanup(p.stop)
+	return p
+}
+
+// Folder is an empty folder for the files of the workload.
+func (p *Pebble) Folder() string { return filepath.Join(p.folder, "root") }
+
+// Replace ends Pebble and all that it started, loses its plan and the files in
+// Folder, and starts it again: what a killed pod comes back as.
+func (p *Pebble) Replace() {
+	p.t.Helper()
+	p.stop()
+	for _, path := range []string{p.Folder(), filepath.Join(p.folder, "pebble")} {
+		if err := os.RemoveAll(path); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.start(nil)
+}
+
+func (p *Pebble) start(env []string) {
+	p.t.Helper()
+	daemon := exec.Command(binary(p.t), "run", "--create-dirs", "--hold")
+	daemon.Env = append(os.Environ(), "PEBBLE="+filepath.Join(p.folder, "pebble"), "PEBBLE_SOCKET="+p.Socket,
+		"PATH="+os.Getenv("PATH")+":/usr/sbin:/usr/local/sbin")
+	daemon.Env = append(daemon.Env, env...)
+	log := &strings.Builder{}
+	daemon.Stdout, daemon.Stderr = log, log
+	if err := daemon.Start(); err != nil {
+		p.t.Fatalf("cannot start Pebble: %v", err)
+	}
+	p.process, p.ended = daemon.Process, make(chan struct{})
+	go func() { defer close(p.ended); daemon.Wait() }() //nolint:errcheck // stopped below
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		conn, err := net.Dial("unix", p.Socket)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-p.ended:
+			p.t.Fatalf("Pebble ended:\n%s", log)
+		case <-time.After(time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("Pebble does not answer: %v", err)
+		}
+	}
+}
+
+// stop lets Pebble stop its services, which live in sessions of their own.
+func (p *Pebble) stop() {
+	p.process.Signal(os.Interrupt) //nolint:errcheck // it may have ended
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		p.process.Kill() //nolint:errcheck // it may have ended
+		<-p.ended
+		p.t.Error("Pebble did not end")
+	}
+}
+
+// binary builds the daemon that go.mod names as a tool, or finds it built.
+func binary(t testing.TB) string {
+	t.Helper()
+	path, err := exec.Command("go", "tool", "-n", "pebble").Output()
+	if err != nil {
+		t.Fatalf("cannot build Pebble: %v", err)
+	}
+	return strings.TrimSpace(string(path))
+}
