@@ -113,6 +113,10 @@ type Snapshot struct {
 	Life       Life   `json:"life"`
 	AppLife    Life   `json:"app-life"`
 	Leader     bool   `json:"leader"`
+	// LeaseExpires is when leadership, whoever holds it, ends if not renewed.
+	LeaseExpires time.Time `json:"lease-expires"`
+	// WakeAt is when the snapshot changes by itself (secrets); zero if never.
+	WakeAt time.Time `json:"wake-at"`
 	// Charm is the hash of the application's charm.
 	Charm       string `json:"charm"`
 	ConfigHash  string `json:"config-hash"`
@@ -208,10 +212,14 @@ type HookCommit struct {
 	// Network says that the unit databags get Juju's own network keys again, as
 	// config-changed does.
 	Network bool `json:"network,omitempty"`
-	// Enter and Leave are relations whose scope the unit enters or leaves.
+	// Leave are relations whose scope the unit leaves.
 	Leave []int `json:"leave,omitempty"`
 	// FireDone removes a Fire.
 	FireDone uint64 `json:"fire-done,omitempty"`
+	// SecretFired says that secret-expired or secret-rotate has run, by the kind of
+	// the hook: it fires again in 5 minutes unless the charm has acted.
+	SecretFired     *SecretRevision `json:"secret-fired,omitempty"`
+	SecretFiredKind string          `json:"secret-fired-kind,omitempty"`
 	// ClearResolve forgets the operator's `resolved`.
 	ClearResolve bool `json:"clear-resolve,omitempty"`
 	// State is the agent's new state; nil keeps the old.
@@ -293,5 +301,7 @@ type ContextInfo struct {
 	// Endpoints of the charm, juju-info not included.
 	Endpoints map[string]Endpoint `json:"endpoints"`
 	Resources map[string]string   `json:"resources,omitempty"`
-	Base      Base                `json:"base"`
+	// Declared are the charm's resources.
+	Declared map[string]Resource `json:"declared,omitempty"`
+	Base     Base                `json:"base"`
 }

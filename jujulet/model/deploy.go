@@ -1,0 +1,282 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package model
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Deploy adds an application with its peer relations and units.
+func (m *Model) Deploy(a DeployArgs) error {
+	if a.Charm == nil {
+		return errf(Invalid, "cannot deploy: no charm")
+	}
+	if a.App == "" {
+		a.App = a.Charm.Meta.Name
+	}
+	settings, err := checkDeploy(a)
+	if err != nil {
+		return err
+	}
+	if err := m.keepArchive(a.Charm); err != nil {
+		return err
+	}
+	return m.update(func(t *txn) error {
+		if old, err := get[appDoc](t, bucketApps, a.App); err != nil || old != nil {
+			if err != nil {
+				return err
+			}
+			return errf(Exists, "cannot add application %q: application already exists", a.App)
+		}
+		if err := put(t, bucketCharms, a.Charm.Hash, a.Charm); err != nil {
+			return err
+		}
+		app := &appDoc{
+			Name: a.App, Charm: a.Charm.Hash, Life: Alive, Scale: a.Units, Settings: settings,
+			Trust: a.Trust, Resources: a.Resources, Created: t.now,
+		}
+		if err := t.putApp(app); err != nil {
+			return err
+		}
+		if err := t.addPeers(a.App, a.Charm); err != nil {
+			return err
+		}
+		return t.addUnits(app)
+	})
+}
+
+// checkDeploy refuses what Juju refuses, and returns the parsed settings.
+func checkDeploy(a DeployArgs) (map[string]any, error) {
+	if !validName.MatchString(a.App) {
+		return nil, errf(Invalid, "invalid application name %q", a.App)
+	}
+	if a.Units < 0 {
+		return nil, errf(Invalid, "cannot deploy %d units", a.Units)
+	}
+	if unmet, err := assumesUnmet(a.Charm.Meta.Assumes); err != nil {
+		return nil, err
+	} else if unmet != "" {
+		return nil, errf(Invalid, "charm cannot be deployed: it requires %s", unmet)
+	}
+	for _, name := range sortedKeys(a.Charm.Meta.Storage) {
+		if a.Charm.Meta.Storage[name].Type == "block" {
+			return nil, errf(Invalid, "block storage %q is not supported for container charms", name)
+		}
+	}
+	if err := checkResources(a.Charm, a.Resources); err != nil {
+		return nil, err
+	}
+	return parseOptions(a.Charm, a.Config)
+}
+
+func checkResources(c *Charm, given map[string]string) error {
+	for _, name := range sortedKeys(given) {
+		if _, ok := c.Meta.Resources[name]; !ok {
+			return errf(Invalid, "unrecognized resource %q", name)
+		}
+	}
+	var missing []string
+	for _, name := range sortedKeys(c.Meta.Resources) {
+		if c.Meta.Resources[name].Type == "oci-image" && given[name] == "" {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return errf(Invalid, "local charm missing OCI images for: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// keepArchive writes the charm's archive into the charm folder, durably, before
+// any document names it.
+func (m *Model) keepArchive(c *Charm) error {
+	name := m.archivePath(c.Hash)
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	if c.archive == nil {
+		return fmt.Errorf("cannot keep charm %q: it has no content", c.Meta.Name)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-")
+	if err != nil {
+		return fmt.Errorf("cannot keep charm: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(c.archive)
+	if err == nil && !m.options.NoSync {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot keep charm: %w", err)
+	}
+	return nil
+}
+
+func (m *Model) archivePath(hash string) string {
+	return filepath.Join(m.options.CharmDir, hash+".charm")
+}
+
+// addPeers makes the relations of the charm's peer endpoints that are missing.
+func (t *txn) addPeers(app string, c *Charm) error {
+	have := map[string]bool{}
+	old, err := t.relations(app)
+	if err != nil {
+		return err
+	}
+	for _, r := range old {
+		if r.isPeer() {
+			have[r.Ends[0].Name] = true
+		}
+	}
+	for _, name := range sortedKeys(c.Meta.Endpoints) {
+		ep := c.Meta.Endpoints[name]
+		if ep.Role != Peer || have[name] {
+			continue
+		}
+		end := EndpointRef{App: app, Name: name, Interface: ep.Interface, Role: Peer}
+		if _, err := t.addRelation(end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUnits makes the units that the scale asks for and that are missing.
+func (t *txn) addUnits(app *appDoc) error {
+	for i := range app.Scale {
+		name := unitName(app.Name, i)
+		old, err := get[unitDoc](t, bucketUnits, name)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			continue
+		}
+		u := &unitDoc{
+			Name: name, App: app.Name, Ordinal: i, Life: Alive, Created: t.now,
+			Workload: StatusValue{Status: "waiting", Message: "installing agent", Since: t.now},
+			Agent:    StatusValue{Status: "allocating", Since: t.now},
+		}
+		if err := t.putUnit(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Refresh replaces the charm of an application. Endpoints in use must stay.
+func (m *Model) Refresh(app string, c *Charm, resources map[string]string) error {
+	if err := m.keepArchive(c); err != nil {
+		return err
+	}
+	return m.update(func(t *txn) error {
+		a, err := t.app(app)
+		if err != nil {
+			return err
+		}
+		merged := map[string]string{}
+		maps.Copy(merged, a.Resources)
+		maps.Copy(merged, resources)
+		for name := range merged {
+			if _, ok := c.Meta.Resources[name]; !ok && resources[name] == "" {
+				delete(merged, name)
+			}
+		}
+		if err := checkResources(c, merged); err != nil {
+			return err
+		}
+		if err := t.checkEndpointsKept(app, c); err != nil {
+			return err
+		}
+		if err := put(t, bucketCharms, c.Hash, c); err != nil {
+			return err
+		}
+		a.Charm, a.CharmRev, a.Resources = c.Hash, a.CharmRev+1, merged
+		for name := range a.Settings {
+			if _, ok := c.Config[name]; !ok {
+				delete(a.Settings, name)
+			}
+		}
+		if err := t.putApp(a); err != nil {
+			return err
+		}
+		return t.addPeers(app, c)
+	})
+}
+
+func (t *txn) checkEndpointsKept(app string, c *Charm) error {
+	rels, err := t.relations(app)
+	if err != nil {
+		return err
+	}
+	for _, r := range rels {
+		end, _ := r.end(app)
+		ep, ok := c.Meta.Endpoints[end.Name]
+		if !ok && end.Name == implicitEndpoint {
+			continue
+		}
+		if !ok || ep.Role != end.Role || ep.Interface != end.Interface {
+			return errf(Invalid, "cannot upgrade application %q to charm %q: would break relation %q", app, c.Meta.Name, r)
+		}
+	}
+	return nil
+}
+
+// Archive returns the repacked archive of a charm.
+func (m *Model) Archive(hash string) ([]byte, error) {
+	if strings.ContainsAny(hash, "/.") {
+		return nil, errf(Invalid, "invalid charm hash %q", hash)
+	}
+	raw, err := os.ReadFile(m.archivePath(hash))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read charm: %w", err)
+	}
+	return raw, nil
+}
+
+// Scale sets the number of units of an application. Surplus units, the highest
+// ordinals first, begin to die; missing ones are made.
+func (m *Model) Scale(app string, units int) error {
+	if units < 0 {
+		return errf(Invalid, "scale must be a positive integer")
+	}
+	return m.update(func(t *txn) error {
+		a, err := t.app(app)
+		if err != nil {
+			return err
+		}
+		if a.Life != Alive {
+			return errf(Invalid, "application %q is no longer alive", app)
+		}
+		a.Scale = units
+		if err := t.putApp(a); err != nil {
+			return err
+		}
+		all, err := t.units(app)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(all)
+		for _, u := range all {
+			if u.Ordinal >= units && u.Life == Alive {
+				u.Life = Dying
+				if err := t.putUnit(u); err != nil {
+					return err
+				}
+			}
+		}
+		return t.addUnits(a)
+	})
+}
