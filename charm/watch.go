@@ -1,0 +1,38 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package charm
+
+import (
+	"context"
+	"io"
+
+	"github.com/drawbridge-k8s/drawbridge/database"
+	"github.com/drawbridge-k8s/drawbridge/k8sservice"
+	"github.com/drawbridge-k8s/drawbridge/probe"
+)
+
+// Watch is the body of `drawbridge watch`: it works on the orders that the leader's hooks give it, and wakes the charm with
+// a Pebble notice of the gateway container. It returns when ctx ends, when a hook ends it, or when another watch runs.
+func Watch(ctx context.Context, o Options, dir string, getenv func(string) string, stdin io.Reader) error {
+	o = New(o).o
+	return probe.RunWatch(ctx, stdin, probe.WatchDeps{
+		Dir:   dir,
+		Build: o.Build,
+		Session: func(login probe.Login) probe.Session {
+			return o.Session(database.Credentials{Username: login.Username, Password: login.Password})
+		},
+		Cluster: func(namespace string) (*k8sservice.Client, error) {
+			options, err := k8sservice.InClusterOptions(getenv, o.Root)
+			if err != nil {
+				return nil, err
+			}
+			options.Transport = o.Transport
+			if namespace != "" {
+				options.Namespace = namespace
+			}
+			return k8sservice.NewClient(options)
+		},
+		Notifier: probe.PebbleNotifier(o.PebbleSocket(Container), probe.NoticeKey),
+	})
+}
