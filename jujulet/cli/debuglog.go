@@ -68,7 +68,7 @@ func (o *debugLogOptions) complete() error {
 	}
 	o.request.Level = strings.ToUpper(o.request.Level)
 	if o.request.Level != "" && !slices.Contains(logLevels, o.request.Level) {
-		return usageErrorf("level value %q is not one of %q", o.request.Level, strings.Join(logLevels, "\", \""))
+		return usageErrorf("level value %q is not one of \"%s\"", o.request.Level, strings.Join(logLevels, "\", \""))
 	}
 	o.request.Follow = o.tail || (!o.noTail && isTerminal(o.app.Out))
 	if o.request.Replay {

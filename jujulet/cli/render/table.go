@@ -20,7 +20,6 @@ const (
 	green  colour = "32"
 	yellow colour = "33"
 	red    colour = "31"
-	cyan   colour = "36"
 	bold   colour = "1"
 )
 
