@@ -5,15 +5,24 @@ package cluster
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Admin acts on the store with Go values: no rights are asked and nothing is encoded, all other rules
 // (defaults, validation, allocation, field ownership, no-op detection) are those of the HTTP door.
 // Errors are those of k8s.io/apimachinery/pkg/api/errors. Objects handed out are shared with the
 // store: read only. Objects handed in are not kept and not changed.
+//
+// With a database, no method that writes may be called from inside a bbolt transaction of the caller.
 type Admin struct{ s *Server }
 
 // ListOptions narrow a list or a watch. The zero value is everything.
@@ -23,71 +32,305 @@ type ListOptions struct {
 	LabelSelector string
 }
 
+func (a *Admin) kindOf(obj Object) (*kind, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil || len(kinds) == 0 {
+		return nil, fmt.Errorf("cannot use a %T: it is not in the table of kinds", obj)
+	}
+	k := a.s.rules.byKind[Kind(kinds[0].Kind)]
+	if k == nil || k.gvk != kinds[0] {
+		return nil, fmt.Errorf("cannot use a %T: it is not in the table of kinds", obj)
+	}
+	return k, nil
+}
+
+func (a *Admin) target(kind Kind, namespace, name string) (target, error) {
+	k := a.s.rules.byKind[kind]
+	if k == nil {
+		return target{}, fmt.Errorf("cannot use kind %q: it is not in the table of kinds", kind)
+	}
+	if !k.namespaced {
+		namespace = ""
+	}
+	return target{kind: k, namespace: namespace, name: name, manager: systemManager}, nil
+}
+
+// own makes a copy of obj and the target that it names.
+func (a *Admin) own(obj Object) (Object, target, error) {
+	k, err := a.kindOf(obj)
+	if err != nil {
+		return nil, target{}, err
+	}
+	t, err := a.target(k.Kind, obj.GetNamespace(), obj.GetName())
+	return obj.DeepCopyObject().(Object), t, err
+}
+
 // Get reads one object; namespace is "" for Nodes and Namespaces.
 func (a *Admin) Get(kind Kind, namespace, name string) (Object, error) {
-	return nil, errors.New("unfinished")
+	t, err := a.target(kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	a.s.store.mu.RLock()
+	defer a.s.store.mu.RUnlock()
+	return a.s.liveFor(t)
+}
+
+func (a *Admin) selection(kind Kind, o ListOptions) (selection, error) {
+	t, err := a.target(kind, o.Namespace, o.Name)
+	if err != nil {
+		return selection{}, err
+	}
+	sel := selection{kind: t.kind, namespace: t.namespace, name: t.name}
+	if sel.labels, err = labels.Parse(o.LabelSelector); err != nil {
+		return sel, apierrors.NewBadRequest(err.Error())
+	}
+	return sel, nil
 }
 
 // List reads objects, sorted by namespace and name.
 func (a *Admin) List(kind Kind, o ListOptions) ([]Object, error) {
-	return nil, errors.New("unfinished")
+	sel, err := a.selection(kind, o)
+	if err != nil {
+		return nil, err
+	}
+	items, _ := a.s.snapshot(sel)
+	return items, nil
 }
 
 // Create stores a new object and returns it as stored.
-func (a *Admin) Create(obj Object) (Object, error) { return nil, errors.New("unfinished") }
+func (a *Admin) Create(obj Object) (Object, error) {
+	own, t, err := a.own(obj)
+	if err != nil {
+		return nil, err
+	}
+	return a.s.create(t, own)
+}
 
 // Update replaces an object, its status apart. A resourceVersion in obj must be the current one; none
 // means unconditional.
-func (a *Admin) Update(obj Object) (Object, error) { return nil, errors.New("unfinished") }
+func (a *Admin) Update(obj Object) (Object, error) { return a.put(obj, false) }
 
 // UpdateStatus replaces the status (and metadata) of an object.
-func (a *Admin) UpdateStatus(obj Object) (Object, error) { return nil, errors.New("unfinished") }
+func (a *Admin) UpdateStatus(obj Object) (Object, error) { return a.put(obj, true) }
+
+func (a *Admin) put(obj Object, status bool) (Object, error) {
+	own, t, err := a.own(obj)
+	if err != nil {
+		return nil, err
+	}
+	if status && !t.kind.hasStatus {
+		return nil, fmt.Errorf("cannot update the status of a %s: it has none", t.kind.Kind)
+	}
+	t.status = status
+	return a.s.update(t, true, func(Object) (Object, error) { return own, nil })
+}
 
 // Apply is a server-side apply of what is set in obj, by manager. force takes over what others own.
 func (a *Admin) Apply(obj Object, manager string, force bool) (Object, error) {
-	return nil, errors.New("unfinished")
+	k, err := a.kindOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.target(k.Kind, obj.GetNamespace(), obj.GetName())
+	if err != nil {
+		return nil, err
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("cannot apply %s %q: %v", k.Kind, keyOf(obj), err)
+	}
+	patch := &unstructured.Unstructured{Object: fields}
+	patch.SetGroupVersionKind(k.gvk)
+	unstructured.RemoveNestedField(fields, "status")
+	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
+	t.manager = manager
+	out, _, err := a.s.apply(t, patch, force, func() error { return nil })
+	return out, err
 }
 
 // Patch applies a merge, strategic or JSON patch; subresource is "" or "status".
-func (a *Admin) Patch(kind Kind, namespace, name, subresource string, t types.PatchType, data []byte) (Object, error) {
-	return nil, errors.New("unfinished")
+func (a *Admin) Patch(kind Kind, namespace, name, subresource string, typ types.PatchType, data []byte) (Object, error) {
+	t, err := a.target(kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if typ == types.ApplyPatchType {
+		return nil, errNoPatch
+	}
+	t.status = subresource == "status"
+	return a.s.update(t, false, func(live Object) (Object, error) {
+		patched, err := patchObject(t, live, typ, data)
+		if err != nil {
+			return nil, err
+		}
+		obj, _, err := a.s.rules.lenient.Decode(patched, &t.kind.gvk, t.kind.empty())
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return obj.(Object), nil
+	})
 }
 
 // Delete removes an object, or marks it as terminating while it has finalizers. Absent is a NotFound
 // error.
-func (a *Admin) Delete(kind Kind, namespace, name string) error { return errors.New("unfinished") }
+func (a *Admin) Delete(kind Kind, namespace, name string) error {
+	t, err := a.target(kind, namespace, name)
+	if err != nil {
+		return err
+	}
+	_, err = a.s.delete(t, &metav1.DeleteOptions{})
+	return err
+}
 
-// Watch sends the present state as Added events, then every change, until ctx ends; then the channel
-// is closed. No kinds means all. A slow reader loses nothing (the queue grows).
-func (a *Admin) Watch(ctx context.Context, o ListOptions, kinds ...Kind) <-chan Event { return nil }
+// Watch sends the present state as Added events, then every change, until ctx ends or the server is
+// closed; then the channel is closed. No kinds means all. A slow reader loses nothing (the queue
+// grows). A selector or kind that makes no sense is logged and ends the watch at once.
+func (a *Admin) Watch(ctx context.Context, o ListOptions, kinds ...Kind) <-chan Event {
+	out := make(chan Event)
+	if len(kinds) == 0 {
+		for _, k := range a.s.rules.kinds {
+			kinds = append(kinds, k.Kind)
+		}
+	}
+	selections := map[Kind]selection{}
+	for _, k := range kinds {
+		sel, err := a.selection(k, o)
+		if err != nil {
+			a.s.options.Logger.Error("cannot watch", "error", err)
+			close(out)
+			return out
+		}
+		selections[k] = sel
+	}
+	w, initial := a.s.follow(selections, kinds)
+	go func() {
+		defer close(out)
+		defer a.s.close(w)
+		a.s.pump(ctx, w, selections, initial, out)
+	}()
+	return out
+}
+
+// follow registers a watcher over several kinds and reads the present state under the same lock.
+func (s *Server) follow(selections map[Kind]selection, kinds []Kind) (*watcher, []record) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	var initial []record
+	for _, k := range kinds {
+		for _, o := range s.selected(selections[k]) {
+			initial = append(initial, record{kind: k, object: o, typ: Added})
+		}
+	}
+	return s.store.watch(kinds...), initial
+}
+
+func (s *Server) pump(ctx context.Context, w *watcher, selections map[Kind]selection, queue []record, out chan<- Event) {
+	for {
+		for _, r := range queue {
+			typ, obj := transition(selections[r.kind], r)
+			if typ == "" {
+				continue
+			}
+			select {
+			case out <- Event{Type: typ, Kind: r.kind, Object: obj, Version: r.version}:
+			case <-ctx.Done():
+				return
+			case <-s.closed:
+				return
+			}
+		}
+		select {
+		case <-w.wake:
+			queue = w.take()
+		case <-ctx.Done():
+			return
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+// kindFor is the kind of the type parameter of the functions below.
+func kindFor[T Object](a *Admin) (Kind, error) {
+	var none T
+	empty, ok := reflect.New(reflect.TypeOf(none).Elem()).Interface().(Object)
+	if !ok {
+		return "", fmt.Errorf("cannot use a %T: it is not in the table of kinds", none)
+	}
+	k, err := a.kindOf(empty)
+	if err != nil {
+		return "", err
+	}
+	return k.Kind, nil
+}
+
+func as[T Object](o Object, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return o.(T), nil
+}
 
 // Get reads one object of type T, as in Get[*corev1.Service](admin, "dev", "db").
 func Get[T Object](a *Admin, namespace, name string) (T, error) {
-	var none T
-	return none, errors.New("unfinished")
+	k, err := kindFor[T](a)
+	if err != nil {
+		return as[T](nil, err)
+	}
+	return as[T](a.Get(k, namespace, name))
 }
 
 // List reads all objects of type T in namespace ("" = all namespaces) that match a label selector
 // ("" = all), sorted by namespace and name.
 func List[T Object](a *Admin, namespace, labelSelector string) ([]T, error) {
-	return nil, errors.New("unfinished")
+	k, err := kindFor[T](a)
+	if err != nil {
+		return nil, err
+	}
+	items, err := a.List(k, ListOptions{Namespace: namespace, LabelSelector: labelSelector})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, 0, len(items))
+	for _, o := range items {
+		out = append(out, o.(T))
+	}
+	return out, nil
 }
 
-// Change reads an object, lets change edit a copy, and updates it; on a conflict it starts again.
-// change must be repeatable; its error ends the attempt and is returned.
+// Change lets change edit a copy of an object and stores it (status apart), as one step that no other
+// write comes between. change must not call the server; its error ends the attempt and is returned.
 func Change[T Object](a *Admin, namespace, name string, change func(T) error) (T, error) {
-	var none T
-	return none, errors.New("unfinished")
+	return edit(a, namespace, name, false, change)
 }
 
 // ChangeStatus is Change for the status.
 func ChangeStatus[T Object](a *Admin, namespace, name string, change func(T) error) (T, error) {
-	var none T
-	return none, errors.New("unfinished")
+	return edit(a, namespace, name, true, change)
+}
+
+func edit[T Object](a *Admin, namespace, name string, status bool, change func(T) error) (T, error) {
+	k, err := kindFor[T](a)
+	if err != nil {
+		return as[T](nil, err)
+	}
+	t, err := a.target(k, namespace, name)
+	if err != nil {
+		return as[T](nil, err)
+	}
+	t.status = status
+	return as[T](a.s.update(t, true, func(live Object) (Object, error) {
+		return live, change(live.(T))
+	}))
 }
 
 // Ensure creates obj, or updates the object of that name to it (status apart) when it exists.
 func Ensure[T Object](a *Admin, obj T) (T, error) {
-	var none T
-	return none, errors.New("unfinished")
+	out, err := a.Create(obj)
+	if apierrors.IsAlreadyExists(err) {
+		out, err = a.Update(obj)
+	}
+	return as[T](out, err)
 }
