@@ -62,30 +62,28 @@ func newError(verb string, err error, hidden ...string) error {
 	case errors.As(err, &refused):
 		err = &serverError{code: refused.Number, text: serverText(refused, hidden)}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("timed out: %w", context.DeadlineExceeded)
+		err = &causeError{"timed out", context.DeadlineExceeded}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		err = fmt.Errorf("connection refused: %w", syscall.ECONNREFUSED)
+		err = syscall.ECONNREFUSED
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, io.EOF):
 		err = errors.New("the connection was closed before the database had answered")
 	case Unresolved(err):
 		var dns *net.DNSError
 		errors.As(err, &dns)
-		return &unresolvedError{verb: verb, dns: dns}
+		err = &causeError{dns.Name + " has no address", dns}
 	}
 	return fmt.Errorf("cannot %s: %w", verb, err)
 }
 
-// unresolvedError leaves out the resolver that was asked.
-type unresolvedError struct {
-	verb string
-	dns  *net.DNSError
+// causeError says text instead of what its cause says.
+type causeError struct {
+	text  string
+	cause error
 }
 
-func (e *unresolvedError) Error() string {
-	return fmt.Sprintf("cannot %s: %s has no address", e.verb, e.dns.Name)
-}
+func (e *causeError) Error() string { return e.text }
 
-func (e *unresolvedError) Unwrap() error { return e.dns }
+func (e *causeError) Unwrap() error { return e.cause }
 
 // serverText is our own text for the refusals that matter, since the server's
 // texts name users, and otherwise the server's without what must not be seen.

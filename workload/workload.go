@@ -245,7 +245,7 @@ func (p *pass) start(ctx context.Context, layered bool) error {
 		_, err := p.Wait(ctx, change, pollPeriod)
 		var failed *ChangeError
 		if errors.As(err, &failed) {
-			return problem("HAProxy does not start: %s", alerts(failed.Message))
+			return p.complain(ctx, "HAProxy does not start", failed.Message)
 		}
 		if err != nil {
 			return err
@@ -284,11 +284,20 @@ func (p *pass) reload(ctx context.Context, service Service) error {
 			return err
 		}
 	}
+	return p.complain(ctx, "HAProxy runs on with its old configuration", "it does not say why")
+}
+
+// complain makes a problem of what HAProxy said last, or of instead when it
+// said nothing.
+func (p *pass) complain(ctx context.Context, what, instead string) error {
 	output, err := p.Logs(ctx, serviceName, 20)
 	if err != nil {
 		return err
 	}
-	return problem("HAProxy runs on with its old configuration: %s", alerts(output))
+	if output = alerts(output); output == "" {
+		output = instead
+	}
+	return problem("%s: %s", what, output)
 }
 
 // runs reports whether HAProxy runs the wanted configuration.

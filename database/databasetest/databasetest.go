@@ -84,7 +84,8 @@ func find(tool string) (string, error) {
 func install(t testing.TB, folder string) {
 	t.Helper()
 	tool, _ := find("mariadb-install-db")
-	output, err := exec.Command(tool, "--no-defaults", "--datadir="+filepath.Join(folder, "data"), "--user=root",
+	// Servers that share a folder for temporary tables remove each other's.
+	output, err := exec.Command(tool, "--no-defaults", "--datadir="+filepath.Join(folder, "data"), "--tmpdir="+folder, "--user=root",
 		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
 		"--innodb-buffer-pool-size=8M", "--innodb-log-file-size=4M").CombinedOutput()
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *Server) command(t testing.TB, folder, hosts string, options []string) *
 	initFile := write("init.sql", fmt.Sprintf("CREATE USER 'all'@'%%' IDENTIFIED BY '%s';\n"+
 		"GRANT ALL PRIVILEGES ON *.* TO 'all'@'%%' WITH GRANT OPTION;\n", s.Root.Password))
 	tool, _ := find("mariadbd")
-	args := append([]string{tool, "--no-defaults", "--datadir=" + filepath.Join(folder, "data"), "--user=root",
+	args := append([]string{tool, "--no-defaults", "--datadir=" + filepath.Join(folder, "data"), "--tmpdir=" + folder, "--user=root",
 		"--bind-address=127.0.0.1", "--port=" + port, "--socket=" + filepath.Join(folder, "s"),
 		"--init-file=" + initFile, "--skip-name-resolve=1", "--innodb-buffer-pool-size=8M", "--innodb-log-file-size=4M",
 		"--pid-file=" + filepath.Join(folder, "pid")}, options...)

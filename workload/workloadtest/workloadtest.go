@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -22,13 +23,23 @@ type Pebble struct {
 
 	t       testing.TB
 	folder  string
+	options Options
 	process *os.Process
 	ended   chan struct{}
 }
 
+// Options change what a workload finds around it.
+type Options struct {
+	// Env is added to the environment of the test.
+	Env []string
+	// ResolvConf is an /etc/resolv.conf of the workload's own (a mount that only
+	// Pebble and its children see, which needs root).
+	ResolvConf string
+}
+
 // StartPebble runs Pebble with nothing in its plan, as Juju does, until the
-// test ends. The environment is added to that of the test.
-func StartPebble(t testing.TB, env ...string) *Pebble {
+// test ends.
+func StartPebble(t testing.TB, o Options) *Pebble {
 	t.Helper()
 	// Not t.TempDir: the path of a socket has at most 107 bytes.
 	folder, err := os.MkdirTemp("", "pebble-")
@@ -36,8 +47,8 @@ func StartPebble(t testing.TB, env ...string) *Pebble {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
-	p := &Pebble{Socket: filepath.Join(folder, "pebble.socket"), t: t, folder: folder}
-	p.start(env)
+	p := &Pebble{Socket: filepath.Join(folder, "pebble.socket"), t: t, folder: folder, options: o}
+	p.start()
 	t.Cleanup(p.stop)
 	return p
 }
@@ -55,15 +66,15 @@ func (p *Pebble) Replace() {
 			p.t.Fatal(err)
 		}
 	}
-	p.start(nil)
+	p.start()
 }
 
-func (p *Pebble) start(env []string) {
+func (p *Pebble) start() {
 	p.t.Helper()
-	daemon := exec.Command(binary(p.t), "run", "--create-dirs", "--hold")
+	daemon := p.command(binary(p.t), "run", "--create-dirs", "--hold")
 	daemon.Env = append(os.Environ(), "PEBBLE="+filepath.Join(p.folder, "pebble"), "PEBBLE_SOCKET="+p.Socket,
 		"PATH="+os.Getenv("PATH")+":/usr/sbin:/usr/local/sbin")
-	daemon.Env = append(daemon.Env, env...)
+	daemon.Env = append(daemon.Env, p.options.Env...)
 	log := &strings.Builder{}
 	daemon.Stdout, daemon.Stderr = log, log
 	if err := daemon.Start(); err != nil {
@@ -86,6 +97,24 @@ func (p *Pebble) start(env []string) {
 			p.t.Fatalf("Pebble does not answer: %v", err)
 		}
 	}
+}
+
+func (p *Pebble) command(args ...string) *exec.Cmd {
+	p.t.Helper()
+	if p.options.ResolvConf == "" {
+		return exec.Command(args[0], args[1:]...)
+	}
+	if os.Geteuid() != 0 {
+		p.t.Fatal("cannot give the workload its own /etc/resolv.conf: that needs root")
+	}
+	path := filepath.Join(p.folder, "resolv.conf")
+	if err := os.WriteFile(path, []byte(p.options.ResolvConf), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+	const script = `mount --make-rprivate / && mount --bind "$0" /etc/resolv.conf && exec "$@"`
+	command := exec.Command("sh", append([]string{"-c", script, path}, args...)...)
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	return command
 }
 
 // stop lets Pebble stop its services, which live in sessions of their own.
