@@ -36,8 +36,10 @@ type LBChange struct {
 	Pool        *string        `json:"pool,omitempty"`
 	Hold        *bool          `json:"hold,omitempty"`
 	Break       *bool          `json:"break,omitempty"`
-	Move        string         `json:"move,omitempty"`   // give this Service another address now
-	Vanish      string         `json:"vanish,omitempty"` // take this Service's address from its status
+	Move        string         `json:"move,omitempty"`    // give this Service another address now
+	MoveTo      string         `json:"move-to,omitempty"` // which one; "" is the next of the pool
+	Vanish      string         `json:"vanish,omitempty"`  // take this Service's address from its status
+	Restore     string         `json:"restore,omitempty"` // let a Service that lost its address have one again
 }
 
 // Node is a machine of the embedded cluster.

@@ -16,7 +16,12 @@ import (
 // that no cluster process answers.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	var out Info
-	return out, c.call(ctx, "info", nil, &out)
+	if err := c.call(ctx, "info", nil, &out); err != nil {
+		return out, err
+	}
+	var err error
+	out.PID, err = peer(ctx, c.socket)
+	return out, err
 }
 
 // Shutdown asks the cluster process to end in order: agents are told to
