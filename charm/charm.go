@@ -69,6 +69,7 @@ type Options struct {
 	newGateway func(log *slog.Logger) gateway
 	openAdmin  func(ctx context.Context, c database.Credentials, address string) (admin, error)
 	newWatch   func(event hooks.Event) watch
+	check      func(ctx context.Context, session probe.Session, addresses []string, budget time.Duration) []probe.Verdict
 	pause      func(ctx context.Context, d time.Duration)
 }
 
@@ -123,6 +124,9 @@ func (c *Charm) defaultRooms() {
 	}
 	if o.newWatch == nil {
 		o.newWatch = func(event hooks.Event) watch { return &processWatch{dir: o.WatchDir(event), start: o.StartWatch} }
+	}
+	if o.check == nil {
+		o.check = probe.Check
 	}
 	if o.pause == nil {
 		o.pause = pause

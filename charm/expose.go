@@ -92,7 +92,7 @@ func (p *pass) direct(ctx context.Context) {
 		if i > 0 && p.spent(ctx) {
 			break
 		}
-		verdict = probe.Check(ctx, session, []string{endpoint}, probe.Budget)[0]
+		verdict = p.o.check(ctx, session, []string{endpoint}, probe.Budget)[0]
 		if verdict.OK {
 			break
 		}
@@ -180,7 +180,7 @@ func (p *pass) try(ctx context.Context, session probe.Session, addresses []relat
 	if p.seen.verdicts == nil {
 		p.seen.verdicts = map[string]probe.Verdict{}
 	}
-	for _, verdict := range probe.Check(ctx, session, append(readWrite, readOnly...), budget) {
+	for _, verdict := range p.o.check(ctx, session, append(readWrite, readOnly...), budget) {
 		p.seen.verdicts[verdict.Address] = verdict
 	}
 }
