@@ -66,8 +66,9 @@ func containerMain(string) (int, error) {
 	}
 	answer := containerAnswer{}
 	answer.Warnings, err = enterRoot(setup)
+	c := &containerInit{env: setup.Env, control: control, exit: make(chan int, 1)}
 	if err == nil {
-		err = dropCapabilities()
+		c.spawner, err = newSpawner(dropCapabilities)
 	}
 	if err != nil {
 		answer.Error = err.Error()
@@ -75,7 +76,6 @@ func containerMain(string) (int, error) {
 	if sendErr := control.send(answer); sendErr != nil || err != nil {
 		return 1, nil
 	}
-	c := &containerInit{env: setup.Env, control: control, spawner: newSpawner(), exit: make(chan int, 1)}
 	go c.serve()
 	return <-c.exit, nil
 }

@@ -41,7 +41,10 @@ func initMain(name string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
 	}
-	p := &podInit{name: name, control: control, spawner: newSpawner(), pids: map[string]int{}}
+	p := &podInit{name: name, control: control, pids: map[string]int{}}
+	if p.spawner, err = newSpawner(func() error { return nil }); err != nil {
+		return err
+	}
 	for {
 		var request initRequest
 		files, err := control.receive(&request)
@@ -141,8 +144,8 @@ var keptCapabilities = []uintptr{
 	unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_RAW, unix.CAP_SYS_CHROOT, unix.CAP_AUDIT_WRITE, unix.CAP_SETFCAP,
 }
 
-// dropCapabilities takes from all processes started from now on what could reach beyond the container. This
-// process keeps its own rights.
+// dropCapabilities takes from all processes that this thread starts from now on what could reach beyond the container. The
+// thread keeps its own rights.
 func dropCapabilities() error {
 	keep := map[uintptr]bool{}
 	for _, c := range keptCapabilities {
@@ -155,8 +158,8 @@ func dropCapabilities() error {
 		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil {
 			break
 		}
-		if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0); errno != 0 {
-			return fmt.Errorf("cannot drop capability %d: %w", c, errno)
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return fmt.Errorf("cannot drop capability %d: %w", c, err)
 		}
 	}
 	return nil

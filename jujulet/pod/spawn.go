@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -18,13 +19,27 @@ import (
 // spawner starts processes and collects all children of this process, orphans that were
 // handed to it as process 1 included. It must be the only one to wait for children.
 type spawner struct {
+	thread chan func()
+
 	mu   sync.Mutex
 	want map[int]chan unix.WaitStatus
 }
 
-// newSpawner returns a spawner that collects children from now on.
-func newSpawner() *spawner {
-	s := &spawner{want: map[int]chan unix.WaitStatus{}}
+// newSpawner returns a spawner that collects children from now on. All are started by one thread, which prepare has
+// prepared: what belongs to a thread, such as capabilities, they have from it.
+func newSpawner(prepare func() error) (*spawner, error) {
+	s := &spawner{want: map[int]chan unix.WaitStatus{}, thread: make(chan func())}
+	prepared := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		prepared <- prepare()
+		for f := range s.thread {
+			f()
+		}
+	}()
+	if err := <-prepared; err != nil {
+		return nil, err
+	}
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)
 	go func() {
@@ -32,7 +47,7 @@ func newSpawner() *spawner {
 			s.collect()
 		}
 	}()
-	return s
+	return s, nil
 }
 
 // start runs a program. The channel receives its status once.
@@ -42,7 +57,14 @@ func newSpawner() *spawner {
 func (s *spawner) start(path string, args []string, attr *os.ProcAttr) (int, <-chan unix.WaitStatus, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, err := os.StartProcess(path, args, attr)
+	var p *os.Process
+	var err error
+	done := make(chan struct{})
+	s.thread <- func() {
+		p, err = os.StartProcess(path, args, attr)
+		close(done)
+	}
+	<-done
 	if err != nil {
 		return 0, nil, err
 	}

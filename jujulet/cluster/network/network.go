@@ -19,6 +19,8 @@ package network
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -119,4 +121,156 @@ func DefaultPool() []netip.Addr {
 		a = a.Next()
 	}
 	return pool
+}
+
+// Options configure a [Network].
+type Options struct {
+	// Plan is the layout; its zero value means DefaultPlan.
+	Plan Plan
+	// API is the cluster's API.
+	API API
+	// LB are the first settings of the load balancer.
+	LB LBSettings
+	// Clock tells the time; nil means time.Now.
+	Clock func() time.Time
+	// Logger receives what goes wrong; nil discards it.
+	Logger *slog.Logger
+}
+
+// Network is the network of a cluster.
+type Network struct {
+	plan  Plan
+	api   API
+	log   *slog.Logger
+	links *links
+	dns   *dnsServer
+	proxy *proxy
+	lb    *LoadBalancer
+	wake  chan struct{}
+}
+
+// New makes the network in the namespace of this process, which must be the cluster process: bridge, routes, DNS
+// already listening (but knowing no names before Run). One process can have one network.
+func New(o Options) (*Network, error) {
+	if o.Plan == (Plan{}) {
+		o.Plan = DefaultPlan()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if err := tuneNamespace(); err != nil {
+		return nil, err
+	}
+	n := &Network{plan: o.Plan, api: o.API, log: o.Logger, wake: make(chan struct{}, 1)}
+	var err error
+	if n.links, err = newLinks(o.Plan); err != nil {
+		return nil, err
+	}
+	if n.lb, err = newLoadBalancer(o, n.poke); err != nil {
+		return nil, err
+	}
+	n.proxy = newProxy(n.links, o.Logger)
+	if n.dns, err = newDNSServer(o.Plan, o.Logger); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// poke makes Run look again.
+func (n *Network) poke() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// LB returns the load balancer.
+func (n *Network) LB() *LoadBalancer { return n.lb }
+
+// Plan returns the layout.
+func (n *Network) Plan() Plan { return n.plan }
+
+// Attach connects the network namespace of a process: to the outside network if the address is the outside host's, else
+// to the pod network.
+func (n *Network) Attach(pid int, a netip.Addr) error {
+	if a == n.plan.Outside.Addr() {
+		return n.AttachOutside(pid)
+	}
+	return n.AttachPod(pid, a)
+}
+
+// AttachPod gives the network namespace of a process an interface eth0 in the pod network.
+func (n *Network) AttachPod(pid int, a netip.Addr) error { return n.links.attachPod(pid, a) }
+
+// AttachOutside makes the network namespace of a process the outside host. It has routes to the nodes and the load
+// balancer only, and a name server at Plan.OutsideGateway that knows the host names of the load balancer.
+func (n *Network) AttachOutside(pid int) error {
+	if err := n.links.attachOutside(pid); err != nil {
+		return err
+	}
+	return n.dns.listenOutside()
+}
+
+// Detach removes a pod's link, if its namespace has not taken it away already.
+func (n *Network) Detach(a netip.Addr) { n.links.detach(podLink(a)) }
+
+// Close takes bridge, addresses and routes away again. It is needed only in a process that makes another network; else they
+// go with the process.
+func (n *Network) Close() error {
+	n.dns.close()
+	n.proxy.close()
+	return n.links.close()
+}
+
+// retryDelay is when Run comes again after an error of the API.
+const retryDelay = 200 * time.Millisecond
+
+// Run keeps DNS, proxy and load balancer in step with the API until ctx ends. Then it closes all listeners and
+// connections and returns.
+func (n *Network) Run(ctx context.Context) error {
+	defer n.dns.close()
+	defer n.proxy.close()
+	changes := n.api.Changes(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-changes:
+			if !ok {
+				changes = nil
+			}
+		case <-n.wake:
+		case <-timer.C:
+		}
+		next, err := n.sync(ctx)
+		if err != nil && ctx.Err() == nil {
+			n.log.Warn("cannot bring the network up to date", "error", err)
+			next = retryDelay
+		}
+		if next <= 0 {
+			next = time.Hour
+		}
+		timer.Reset(next)
+	}
+}
+
+// sync reads the API and applies what it holds. It returns when it wants to be called again at the latest; 0 means at
+// a change only.
+func (n *Network) sync(ctx context.Context) (time.Duration, error) {
+	services, err1 := n.api.Services(ctx)
+	slices, err2 := n.api.EndpointSlices(ctx)
+	nodes, err3 := n.api.Nodes(ctx)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return 0, err
+	}
+	next, lbErr := n.lb.sync(ctx, services)
+	s := newState(n.plan, services, slices, nodes)
+	s.balancers = n.lb.frontends()
+	n.dns.set(s.zone(n.lb.names()))
+	return next, errors.Join(lbErr, n.proxy.set(s.listeners(), s.addresses()))
 }
