@@ -1,0 +1,78 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package controller
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/pod"
+)
+
+// AgentCommand is the hidden command that is a unit's agent: see [AgentMain].
+const AgentCommand = "__agent"
+
+// agentArgs is the command line of a unit's agent in its pod.
+func (u *unit) agentArgs() []string {
+	return []string{
+		control.BinaryInPod, AgentCommand,
+		"--unit=" + u.name,
+		"--socket=" + path.Join(controlFolder, agentSocket),
+		"--update-status=" + u.c.config.UpdateStatus.String(),
+	}
+}
+
+// runAgent keeps the agent running in the charm container. The container
+// counts as ready while it runs.
+func (u *unit) runAgent(ctx context.Context, box sandbox) {
+	for ctx.Err() == nil {
+		started := u.c.clock()
+		u.change(pod.CharmContainer, func(c *containerState) {
+			c.running, c.started, c.ready, c.since = true, true, true, started
+		})
+		output, wait := u.logOutput()
+		exit, err := box.Exec(ctx, pod.CharmContainer, pod.Command{Args: u.agentArgs(), Stdout: output, Stderr: output})
+		output.Close()
+		wait()
+		if ctx.Err() != nil {
+			return
+		}
+		u.log.Warn("agent ended", "unit", u.name, "exit", exit, "error", err)
+		u.change(pod.CharmContainer, func(c *containerState) {
+			c.ready, c.exit = false, int32(exit)
+			c.restarts++
+		})
+		if !sleep(ctx, restartDelay) {
+			return
+		}
+	}
+}
+
+// logOutput returns a writer whose lines become log records, and a function
+// that waits for the last of them.
+func (u *unit) logOutput() (io.WriteCloser, func()) {
+	reader, writer := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lines := bufio.NewScanner(reader)
+		for lines.Scan() {
+			if text := strings.TrimSpace(lines.Text()); text != "" {
+				u.log.Info(text, "unit", u.name, "from", "agent")
+			}
+		}
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	return writer, func() {
+		select {
+		case <-done:
+		case <-time.After(time.Second):
+		}
+	}
+}

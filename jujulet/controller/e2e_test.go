@@ -1,0 +1,288 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/controller"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
+)
+
+// trivial is a charm whose dispatch is a shell script with one container.
+var trivial = map[string]string{
+	"metadata.yaml": `name: trivial
+summary: A charm of a few lines.
+description: It logs its hooks.
+containers:
+  web:
+    resource: web-image
+resources:
+  web-image:
+    type: oci-image
+peers:
+  friends:
+    interface: friends
+`,
+	"config.yaml":  "options:\n  greeting: {type: string, default: hello, description: What is said.}\n",
+	"actions.yaml": "greet: {description: Say it.}\n",
+	"manifest.yaml": `bases:
+- name: ubuntu
+  channel: 22.04/stable
+  architectures: [amd64]
+`,
+	"dispatch": `#!/bin/sh
+set -e
+echo "$JUJU_DISPATCH_PATH" >> /root/hooks
+juju-log "running $JUJU_DISPATCH_PATH"
+case "$JUJU_DISPATCH_PATH" in
+hooks/start) open-port 8080/tcp ;;
+hooks/web-pebble-ready) status-set active "$(config-get greeting)" ;;
+hooks/config-changed) status-set active "$(config-get greeting)" ;;
+actions/greet) action-set said="$(config-get greeting)" ;;
+esac
+`,
+}
+
+// writeCharm writes a charm folder.
+func writeCharm(t *testing.T, files map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range files {
+		mode := os.FileMode(0o644)
+		if name == "dispatch" {
+			mode = 0o755
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), mode))
+	}
+	return folder
+}
+
+// pebble returns the path of a Pebble daemon, built once per run of the tests.
+func pebble(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("JUJULET_PEBBLE"); path != "" {
+		return path
+	}
+	path := filepath.Join(t.TempDir(), "pebble")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/canonical/pebble/cmd/pebble")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
+// cluster is a cluster process of a test.
+type cluster struct {
+	*control.Client
+	t      *testing.T
+	state  string
+	pebble string
+}
+
+// newCluster starts one; it ends with the test.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	state, err := controller.StateFolder(filepath.Join(t.TempDir(), "state"), os.Getenv)
+	require.NoError(t, err)
+	c := &cluster{t: t, state: state, pebble: pebble(t)}
+	c.Client = control.New(control.SocketPath(controller.RuntimeFolder(state)))
+	t.Cleanup(func() {
+		c.Close()
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(state, "jujulet.log"))
+			t.Logf("log of the cluster process:\n%s", log)
+		}
+		require.NoError(t, controller.Down(context.Background(), controller.DownOptions{State: state}))
+		require.NoFileExists(t, controller.RuntimeFolder(state))
+	})
+	c.up()
+	return c
+}
+
+func (c *cluster) up() {
+	c.t.Helper()
+	require.NoError(c.t, controller.Up(c.t.Context(), controller.UpOptions{State: c.state, Pebble: c.pebble, Debug: true}))
+}
+
+// await waits until check holds of the status.
+func (c *cluster) await(what string, check func(model.Status) bool) model.Status {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
+	defer cancel()
+	var last model.Status
+	err := c.Wait(ctx, func(ctx context.Context) (bool, error) {
+		var err error
+		last, err = c.Status(ctx)
+		return err == nil && check(last), err
+	})
+	require.NoError(c.t, err, "%s: %+v", what, last.Applications)
+	return last
+}
+
+// run runs a command in a unit's container.
+func (c *cluster) run(unit, container string, command ...string) (string, int) {
+	c.t.Helper()
+	var out bytes.Buffer
+	code, err := c.Shell(c.t.Context(), control.ShellRequest{Unit: unit, Container: container, Command: command},
+		control.Streams{Stdout: &out, Stderr: &out})
+	require.NoError(c.t, err)
+	return out.String(), code
+}
+
+// settled reports whether a unit is active, idle and ready.
+func settled(s model.Status, unit, message string) bool {
+	app, _, _ := strings.Cut(unit, "/")
+	u, ok := s.Applications[app].Units[unit]
+	return ok && u.Workload.Status == "active" && u.Workload.Message == message && u.Agent.Status == "idle" && u.Pod.Ready
+}
+
+func TestEndToEnd(t *testing.T) {
+	c := newCluster(t)
+	charm := writeCharm(t, trivial)
+	ctx := t.Context()
+	_, err := c.Deploy(ctx, control.DeployRequest{Charm: charm, Units: 2, Resources: map[string]string{"web-image": "ubuntu:24.04"}})
+	require.Equal(t, control.KindUnsupported, control.KindOf(err))
+	require.ErrorContains(t, err, "ubuntu:24.04")
+	result, err := c.Deploy(ctx, control.DeployRequest{Charm: charm, Units: 2, Resources: map[string]string{"web-image": "host"}})
+	require.NoError(t, err)
+	require.Equal(t, "trivial", result.Application)
+	ready := c.await("deployed", func(s model.Status) bool {
+		return settled(s, "trivial/0", "hello") && settled(s, "trivial/1", "hello")
+	})
+	app := ready.Applications["trivial"]
+	require.NotEmpty(t, app.Address)
+	require.Equal(t, []string{"8080/tcp"}, app.Ports)
+
+	t.Run("objects", func(t *testing.T) {
+		pods, err := c.Objects(ctx, "pods", "")
+		require.NoError(t, err)
+		require.Contains(t, string(pods), app.Units["trivial/0"].Pod.Address)
+		view, err := c.Cluster(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []string{"trivial/0"}, view.Nodes[0].Units)
+		require.Equal(t, []string{"trivial/1"}, view.Nodes[1].Units)
+		service, err := c.Objects(ctx, "service", "trivial")
+		require.NoError(t, err)
+		require.Contains(t, string(service), "juju-8080-tcp")
+		_, err = c.Objects(ctx, "service", "none")
+		require.Equal(t, control.KindNotFound, control.KindOf(err))
+	})
+	t.Run("isolation", func(t *testing.T) {
+		_, code := c.run("trivial/0", "charm", "sh", "-c", "echo x > /etc/of-the-charm && test -e /etc/of-the-charm")
+		require.Zero(t, code)
+		_, code = c.run("trivial/0", "web", "test", "-e", "/etc/of-the-charm")
+		require.NotZero(t, code)
+		require.NoFileExists(t, "/etc/of-the-charm")
+		_, code = c.run("trivial/0", "charm", "test", "-e", filepath.Join(c.state, "model.db"))
+		require.NotZero(t, code, "the state folder must be hidden")
+	})
+	t.Run("names", func(t *testing.T) {
+		out, code := c.run("trivial/0", "charm", "getent", "hosts", "trivial-1.trivial-endpoints.dev.svc.cluster.local")
+		require.Zero(t, code, out)
+		require.Contains(t, out, app.Units["trivial/1"].Pod.Address)
+	})
+	t.Run("action", func(t *testing.T) {
+		operation, err := c.Run(ctx, control.RunRequest{Units: []string{"trivial/leader"}, Action: "greet"})
+		require.NoError(t, err)
+		task, err := c.WaitTask(ctx, operation.Tasks[0].ID, 0)
+		require.NoError(t, err)
+		require.Equal(t, model.ActionCompleted, task.Status)
+		require.Equal(t, "hello", task.Results["said"])
+	})
+	t.Run("config", func(t *testing.T) {
+		require.NoError(t, c.SetConfig(ctx, control.ConfigChange{Application: "trivial", Set: map[string]string{"greeting": "ahoy"}}))
+		c.await("configured", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
+	})
+	t.Run("kill pod", func(t *testing.T) { testKillPod(t, c) })
+	t.Run("kill agent", func(t *testing.T) { testKillAgent(t, c) })
+	t.Run("resume", func(t *testing.T) { testResume(t, c) })
+	t.Run("remove", func(t *testing.T) {
+		require.NoError(t, c.Scale(ctx, "trivial", 1))
+		c.await("scaled", func(s model.Status) bool { return len(s.Applications["trivial"].Units) == 1 })
+		require.NoError(t, c.RemoveApplication(ctx, control.RemoveRequest{Application: "trivial"}))
+		c.await("removed", func(s model.Status) bool { return len(s.Applications) == 0 })
+		require.Eventually(t, func() bool {
+			_, err := c.Objects(ctx, "statefulset", "trivial")
+			return control.KindOf(err) == control.KindNotFound
+		}, 10*time.Second, 50*time.Millisecond)
+	})
+}
+
+// testKillPod kills the leader's pod: another pod with another address takes
+// its place, and the unit runs the hooks of a replaced pod.
+func testKillPod(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	before, err := c.Status(ctx)
+	require.NoError(t, err)
+	leader := before.Applications["trivial"].Leader
+	old := before.Applications["trivial"].Units[leader].Pod
+	require.NoError(t, c.Kill(ctx, control.KillPod, leader))
+	after := c.await("pod made again", func(s model.Status) bool {
+		now := s.Applications["trivial"].Units[leader].Pod
+		return now.UID != "" && now.UID != old.UID && settled(s, leader, "ahoy")
+	})
+	require.NotEqual(t, old.Address, after.Applications["trivial"].Units[leader].Pod.Address)
+	require.Equal(t, leader, after.Applications["trivial"].Leader, "the lease outlives the pod")
+	hooks, _ := c.run(leader, "charm", "cat", "/root/hooks")
+	require.True(t, strings.HasPrefix(hooks, "hooks/upgrade-charm\nhooks/config-changed\nhooks/start\n"), hooks)
+	require.NotContains(t, hooks, "hooks/install")
+}
+
+// testKillAgent kills an agent: it starts again in the same pod.
+func testKillAgent(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	before, err := c.Status(ctx)
+	require.NoError(t, err)
+	require.NoError(t, c.Kill(ctx, control.KillAgent, "trivial/1"))
+	count := func() int {
+		hooks, _ := c.run("trivial/1", "charm", "cat", "/root/hooks")
+		return strings.Count(hooks, "hooks/start\n")
+	}
+	require.Eventually(t, func() bool { return count() == 2 }, 20*time.Second, 100*time.Millisecond)
+	after, err := c.Status(ctx)
+	require.NoError(t, err)
+	require.Equal(t, before.Applications["trivial"].Units["trivial/1"].Pod.UID, after.Applications["trivial"].Units["trivial/1"].Pod.UID)
+}
+
+// testResume kills the cluster process and starts another: all is as it was,
+// with new pods.
+func testResume(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	info, err := c.Info(ctx)
+	require.NoError(t, err)
+	before, err := c.Status(ctx)
+	require.NoError(t, err)
+	service, err := c.Objects(ctx, "service", "trivial")
+	require.NoError(t, err)
+	err = controller.Up(ctx, controller.UpOptions{State: c.state, Pebble: c.pebble})
+	require.ErrorIs(t, err, controller.ErrRunning)
+	process, err := os.FindProcess(info.PID)
+	require.NoError(t, err)
+	require.NoError(t, process.Kill())
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d", info.PID))
+		return errors.Is(err, os.ErrNotExist)
+	}, 10*time.Second, 10*time.Millisecond)
+	_, err = c.Info(ctx)
+	require.Equal(t, control.KindUnavailable, control.KindOf(err))
+	c.up()
+	after := c.await("resumed", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
+	require.Equal(t, before.Model.UUID, after.Model.UUID)
+	require.Equal(t, before.Applications["trivial"].Address, after.Applications["trivial"].Address)
+	again, err := c.Objects(ctx, "service", "trivial")
+	require.NoError(t, err)
+	require.JSONEq(t, string(service), string(again), "the Service keeps its uid, address and ports")
+}

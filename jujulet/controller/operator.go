@@ -1,0 +1,328 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
+)
+
+// trustDescription is what Juju 3.6 says of the option "trust".
+const trustDescription = "Does this application have access to trusted credentials"
+
+// operatorHandlers serves what "juju" itself can do.
+func (c *Controller) operatorHandlers(mux *http.ServeMux) {
+	plain(c, mux, "status", func(context.Context, none) (model.Status, error) { return c.model.Status() })
+	plain(c, mux, "deploy", c.postDeploy)
+	plain(c, mux, "config", c.getConfig)
+	plain(c, mux, "set-config", c.postConfig)
+	plain(c, mux, "integrate", c.postIntegrate)
+	plain(c, mux, "remove-relation", func(_ context.Context, r control.Endpoints) (none, error) {
+		return none{}, c.model.RemoveRelation(r.A, r.B)
+	})
+	plain(c, mux, "scale-application", func(_ context.Context, r control.ScaleRequest) (none, error) {
+		return none{}, c.model.Scale(r.Application, r.Units)
+	})
+	plain(c, mux, "remove-application", c.postRemoveApplication)
+	plain(c, mux, "trust", func(_ context.Context, r control.TrustRequest) (none, error) {
+		return none{}, c.model.SetTrust(r.Application, r.Trust)
+	})
+	plain(c, mux, "run", c.postRun)
+	plain(c, mux, "exec", c.postExec)
+	plain(c, mux, "task", c.getTask)
+	plain(c, mux, "cancel", func(_ context.Context, r taskRequest) (none, error) {
+		return none{}, c.model.CancelAction(r.ID)
+	})
+	plain(c, mux, "resolved", c.postResolved)
+	plain(c, mux, "set-leader", c.postSetLeader)
+	plain(c, mux, "fire", func(_ context.Context, r control.FireRequest) (none, error) {
+		unit, err := c.unitName(r.Unit)
+		if err != nil {
+			return none{}, err
+		}
+		return none{}, c.model.Fire(unit, r.Hook, r.Args)
+	})
+	plain(c, mux, "kill", c.postKill)
+	plain(c, mux, "changed", c.getChanged)
+}
+
+// taskRequest is control's request for a task.
+type taskRequest struct {
+	ID   string `json:"id"`
+	Log  int    `json:"log"`
+	Wait bool   `json:"wait"`
+}
+
+type changedRequest struct {
+	Since uint64 `json:"since"`
+}
+
+// getChanged waits for a change.
+func (c *Controller) getChanged(ctx context.Context, r changedRequest) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	return c.changes.wait(ctx, r.Since), nil
+}
+
+// getInfo describes this process. The process id is for the client to find: it
+// differs between namespaces.
+func (c *Controller) getInfo(context.Context, none) (control.Info, error) {
+	return control.Info{
+		Version: c.config.Version, State: c.config.State, Runtime: c.config.Runtime, Model: c.info.Name,
+		ModelUUID: c.info.UUID, Controller: c.info.Controller, Started: c.started,
+		UpdateStatus: c.config.UpdateStatus, Ready: true,
+	}, nil
+}
+
+// postShutdown begins the end of this process.
+func (c *Controller) postShutdown(context.Context, none) (none, error) {
+	c.shutdown(errShutdown)
+	return none{}, nil
+}
+
+// postDeploy reads a charm and adds an application.
+func (c *Controller) postDeploy(_ context.Context, r control.DeployRequest) (control.DeployResult, error) {
+	charm, err := model.ReadCharm(r.Charm)
+	if err != nil {
+		return control.DeployResult{}, err
+	}
+	app := r.Application
+	if app == "" {
+		app = charm.Meta.Name
+	}
+	if err := checkResources(charm, r.Resources); err != nil {
+		return control.DeployResult{}, err
+	}
+	err = c.model.Deploy(model.DeployArgs{
+		App: app, Charm: charm, Units: r.Units, Config: r.Config, Resources: r.Resources, Trust: r.Trust,
+	})
+	if err != nil {
+		return control.DeployResult{}, err
+	}
+	status, err := c.model.Status()
+	if err != nil {
+		return control.DeployResult{}, err
+	}
+	return control.DeployResult{Application: app, Charm: charm.Meta.Name, CharmURL: status.Applications[app].Charm}, nil
+}
+
+// checkResources refuses what cannot be the root of a container.
+func checkResources(charm *model.Charm, resources map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		value := resources[name]
+		declared, ok := charm.Meta.Resources[name]
+		if !ok {
+			return invalid("unrecognized resource %q", name)
+		}
+		if declared.Type != "oci-image" || value == "host" {
+			continue
+		}
+		if info, err := os.Stat(value); err == nil && info.IsDir() && strings.HasPrefix(value, "/") {
+			continue
+		}
+		return &control.Error{Kind: control.KindUnsupported, Message: fmt.Sprintf(
+			"cannot use image %q for resource %q: images are not supported yet; give \"host\" or a root filesystem folder", value, name)}
+	}
+	return nil
+}
+
+// getConfig returns an application's configuration.
+func (c *Controller) getConfig(_ context.Context, r control.ConfigChange) (control.Config, error) {
+	status, err := c.model.Status()
+	if err != nil {
+		return control.Config{}, err
+	}
+	app, ok := status.Applications[r.Application]
+	if !ok {
+		return control.Config{}, notFound("application %q not found", r.Application)
+	}
+	trust := control.ConfigOption{Type: "bool", Description: trustDescription, Default: false, Value: app.Trust, Source: "default"}
+	if app.Trust {
+		trust.Source = "user"
+	}
+	config := control.Config{
+		Application:       app.Name,
+		Charm:             app.CharmName,
+		ApplicationConfig: map[string]control.ConfigOption{"trust": trust},
+		Settings:          map[string]control.ConfigOption{},
+	}
+	for _, option := range app.Config {
+		config.Settings[option.Name] = control.ConfigOption{
+			Type: option.Type, Description: option.Description, Source: option.Source,
+			Default: option.Default, Value: option.Value,
+		}
+	}
+	return config, nil
+}
+
+// postConfig resets and sets options.
+func (c *Controller) postConfig(_ context.Context, r control.ConfigChange) (none, error) {
+	if len(r.Reset) > 0 {
+		if err := c.model.ResetConfig(r.Application, r.Reset); err != nil {
+			return none{}, err
+		}
+	}
+	if len(r.Set) > 0 {
+		return none{}, c.model.SetConfig(r.Application, r.Set)
+	}
+	return none{}, nil
+}
+
+// postIntegrate makes a relation.
+func (c *Controller) postIntegrate(_ context.Context, r control.Endpoints) (control.Relation, error) {
+	id, err := c.model.Integrate(r.A, r.B)
+	if err != nil {
+		return control.Relation{}, err
+	}
+	status, err := c.model.Status()
+	if err != nil {
+		return control.Relation{}, err
+	}
+	relation := control.Relation{ID: id}
+	for _, known := range status.Relations {
+		if known.ID != id {
+			continue
+		}
+		for _, end := range known.Ends {
+			relation.Interface = end.Interface
+			switch end.Role {
+			case model.Requirer:
+				relation.Requirer = end.String()
+			case model.Provider, model.Peer:
+				relation.Provider = end.String()
+			}
+		}
+	}
+	return relation, nil
+}
+
+// postRemoveApplication begins the removal of an application.
+func (c *Controller) postRemoveApplication(_ context.Context, r control.RemoveRequest) (none, error) {
+	if err := c.model.RemoveApplication(r.Application); err != nil || !r.Force {
+		return none{}, err
+	}
+	status, err := c.model.Status()
+	if err != nil {
+		return none{}, err
+	}
+	for _, unit := range slices.Sorted(maps.Keys(status.Applications[r.Application].Units)) {
+		if err := c.model.RemoveUnitNow(unit); err != nil {
+			return none{}, err
+		}
+	}
+	return none{}, nil
+}
+
+// postRun enqueues an action.
+func (c *Controller) postRun(_ context.Context, r control.RunRequest) (control.Operation, error) {
+	id, tasks, err := c.model.EnqueueAction(r.Units, r.Action, r.Params)
+	return control.Operation{ID: id, Tasks: tasks}, err
+}
+
+// postExec enqueues a command on units and all units of applications.
+func (c *Controller) postExec(_ context.Context, r control.ExecRequest) (control.Operation, error) {
+	units := slices.Clone(r.Units)
+	status, err := c.model.Status()
+	if err != nil {
+		return control.Operation{}, err
+	}
+	for _, app := range r.Applications {
+		known, ok := status.Applications[app]
+		if !ok {
+			return control.Operation{}, notFound("application %q not found", app)
+		}
+		units = append(units, slices.Sorted(maps.Keys(known.Units))...)
+	}
+	params := map[string]any{"command": r.Command}
+	if r.Timeout > 0 {
+		params["timeout"] = r.Timeout.String()
+	}
+	id, tasks, err := c.model.EnqueueAction(units, model.ExecAction, params)
+	return control.Operation{ID: id, Tasks: tasks}, err
+}
+
+// getTask returns a task, at once or when it has something new.
+func (c *Controller) getTask(ctx context.Context, r taskRequest) (model.Action, error) {
+	if !r.Wait {
+		return c.model.Action(r.ID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	task, err := c.model.WaitAction(ctx, r.ID, r.Log)
+	if err != nil && ctx.Err() != nil {
+		return c.model.Action(r.ID)
+	}
+	return task, err
+}
+
+// postResolved resolves failed hooks.
+func (c *Controller) postResolved(_ context.Context, r control.ResolvedRequest) (none, error) {
+	mode := model.ResolveRetry
+	if r.NoRetry {
+		mode = model.ResolveSkip
+	}
+	units := r.Units
+	if r.All {
+		status, err := c.model.Status()
+		if err != nil {
+			return none{}, err
+		}
+		for _, app := range status.Applications {
+			for _, unit := range app.Units {
+				if unit.Error != "" {
+					units = append(units, unit.Name)
+				}
+			}
+		}
+		slices.Sort(units)
+	}
+	for _, unit := range units {
+		name, err := c.unitName(unit)
+		if err != nil {
+			return none{}, err
+		}
+		if err := c.model.Resolve(name, mode); err != nil {
+			return none{}, err
+		}
+	}
+	return none{}, nil
+}
+
+// postSetLeader moves leadership.
+func (c *Controller) postSetLeader(_ context.Context, r control.LeaderRequest) (none, error) {
+	if r.Application != "" && appOf(r.Unit) != r.Application {
+		return none{}, invalid("unit %q is not of application %q", r.Unit, r.Application)
+	}
+	return none{}, c.model.SetLeader(r.Unit)
+}
+
+// unitName resolves "app/leader" and refuses units that are not there.
+func (c *Controller) unitName(ref string) (string, error) {
+	status, err := c.model.Status()
+	if err != nil {
+		return "", err
+	}
+	app, ok := status.Applications[appOf(ref)]
+	if !ok {
+		return "", notFound("application %q not found", appOf(ref))
+	}
+	if strings.HasSuffix(ref, "/leader") {
+		if app.Leader == "" {
+			return "", notFound("could not determine leader for %q", app.Name)
+		}
+		return app.Leader, nil
+	}
+	if _, ok := app.Units[ref]; !ok {
+		return "", notFound("unit %q not found", ref)
+	}
+	return ref, nil
+}
