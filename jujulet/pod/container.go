@@ -197,7 +197,8 @@ func (c *containerInit) startProcess(client *conn, r execRequest, files []*os.Fi
 		if err != nil {
 			return 0, nil, err
 		}
-		return pid, status, client.send(execAnswer{PID: pid}, master)
+		_ = client.send(execAnswer{PID: pid}, master) // a client that has gone is noticed by signals
+		return pid, status, nil
 	}
 	if len(files) != 3 {
 		return 0, nil, fmt.Errorf("internal error: %d files came with a command", len(files))
@@ -207,7 +208,8 @@ func (c *containerInit) startProcess(client *conn, r execRequest, files []*os.Fi
 	if err != nil {
 		return 0, nil, err
 	}
-	return pid, status, client.send(execAnswer{PID: pid})
+	_ = client.send(execAnswer{PID: pid})
+	return pid, status, nil
 }
 
 // signals passes the client's signals to the process's group. A client that goes takes it with it, unless it is
