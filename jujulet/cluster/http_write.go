@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -193,14 +194,13 @@ func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 		return nil, err
 	}
 	if len(data) > 0 {
-		decoder := c.rules.lenient
 		if c.mediaType() == "application/vnd.kubernetes.protobuf" {
-			decoder = c.rules.protobuf
-		} else if data, err = yaml.YAMLToJSON(data); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			gvk := corev1.SchemeGroupVersion.WithKind("DeleteOptions")
+			_, _, err = c.rules.protobuf.Decode(data, &gvk, o)
+		} else {
+			err = yaml.Unmarshal(data, o)
 		}
-		gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
-		if _, _, err := decoder.Decode(data, &gvk, o); err != nil {
+		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}

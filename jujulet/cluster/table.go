@@ -3,24 +3,93 @@
 
 package cluster
 
+import (
+	"mime"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
 // column is one column of the table that kubectl prints for a kind.
 type column struct {
-	name, format, about string
+	name string
 	// wide columns are shown with -o wide only.
 	wide bool
-	cell func(s *Server, obj Object) any
+	cell func(obj Object, now time.Time) any
 }
 
-func configMapColumns() []column     { return nil }
-func eventColumns() []column         { return nil }
-func namespaceColumns() []column     { return nil }
-func nodeColumns() []column          { return nil }
-func secretColumns() []column        { return nil }
-func serviceColumns() []column       { return nil }
-func podColumns() []column           { return nil }
-func statefulSetColumns() []column   { return nil }
-func endpointSliceColumns() []column { return nil }
+// col makes a column from a function over the type of the kind.
+func col[T Object](name string, f func(T) any) column {
+	return column{name: name, cell: func(o Object, _ time.Time) any { return f(o.(T)) }}
+}
 
-func (c *call) wantsTable() bool { return false }
+func wide(c column) column {
+	c.wide = true
+	return c
+}
 
-func (c *call) table(objects []Object, version string) (any, error) { return nil, nil }
+func nameColumn() column {
+	return column{name: "Name", cell: func(o Object, _ time.Time) any { return o.GetName() }}
+}
+
+func ageColumn() column {
+	return column{name: "Age", cell: func(o Object, now time.Time) any { return since(o.GetCreationTimestamp(), now) }}
+}
+
+func since(t metav1.Time, now time.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(t.Time))
+}
+
+// wantsTable reports whether the client prefers the answer as a table.
+func (c *call) wantsTable() bool {
+	first, _, _ := strings.Cut(c.r.Header.Get("Accept"), ",")
+	_, params, err := mime.ParseMediaType(strings.TrimSpace(first))
+	return err == nil && params["as"] == "Table" && params["g"] == metav1.GroupName
+}
+
+// table renders objects as a metav1.Table.
+func (c *call) table(objects []Object, version string) (*metav1.Table, error) {
+	now := c.options.Clock()
+	out := &metav1.Table{
+		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
+		ListMeta: metav1.ListMeta{ResourceVersion: version}, Rows: []metav1.TableRow{},
+	}
+	for _, k := range c.kind.columns {
+		def := metav1.TableColumnDefinition{Name: k.name, Type: "string"}
+		if k.name == "Name" {
+			def.Format = "name"
+		}
+		if k.wide {
+			def.Priority = 1
+		}
+		out.ColumnDefinitions = append(out.ColumnDefinitions, def)
+	}
+	for _, o := range objects {
+		row := metav1.TableRow{}
+		for _, k := range c.kind.columns {
+			row.Cells = append(row.Cells, k.cell(o, now))
+		}
+		row.Object = runtime.RawExtension{Object: c.rowObject(o)}
+		out.Rows = append(out.Rows, row)
+	}
+	return out, nil
+}
+
+// rowObject is what goes with a row: nothing, metadata, or all, as the client asked.
+func (c *call) rowObject(o Object) runtime.Object {
+	switch metav1.IncludeObjectPolicy(c.query.Get("includeObject")) {
+	case metav1.IncludeNone:
+		return nil
+	case metav1.IncludeObject:
+		return o
+	}
+	part := &metav1.PartialObjectMetadata{ObjectMeta: *objectMeta(o)}
+	part.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	return part
+}
