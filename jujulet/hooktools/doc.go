@@ -10,7 +10,7 @@
 // succeeded.
 package hooktools
 
-import "sort"
+import "slices"
 
 // Names returns the names of all hook tools, sorted: each is to be on the PATH
 // of a charm as a link to a program that runs ClientMain.
@@ -28,21 +28,11 @@ func Names() []string {
 		"secret-set", "state-delete", "state-get", "state-set", "status-get",
 		"status-set", "storage-add", "storage-get", "storage-list", "unit-get",
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
 // IsTool says whether name is a hook tool.
 func IsTool(name string) bool {
-	for _, n := range Names() {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(Names(), name)
 }
-
-// ClientMain is the hook tool that a charm executes: it sends the command named
-// by args[0] to the agent in the environment, prints what comes back and returns
-// the exit code.
-func ClientMain(args []string) int { return 3 }

@@ -1,0 +1,145 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package hooktools
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// resourceGet prints the path of a resource's file, without a newline.
+func resourceGet(c *call) error {
+	args, err := c.parse()
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 || args[0] == "" {
+		return usagef("missing required resource name")
+	}
+	if err := noArgs(args[1:]); err != nil {
+		return err
+	}
+	name := args[0]
+	declared, ok := c.hook.Info.Declared[name]
+	given := c.hook.Info.Resources[name]
+	if !ok || given == "" {
+		return fmt.Errorf("could not download resource: resource %q not found", name)
+	}
+	dir := filepath.Join(c.hook.ResourceDir, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("could not download resource: %w", err)
+	}
+	file := filepath.Join(dir, declared.Filename)
+	if declared.Type == "oci-image" {
+		file = filepath.Join(dir, "content.yaml")
+		text := fmt.Sprintf("registrypath: %s\nusername: \"\"\npassword: \"\"\n", given)
+		err = os.WriteFile(file, []byte(text), 0o600)
+	} else {
+		err = copyFile(file, given)
+	}
+	if err != nil {
+		return fmt.Errorf("could not download resource: %w", err)
+	}
+	fmt.Fprint(&c.stdout, file)
+	return nil
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// cloudSpec is what credential-get prints on Kubernetes: the pod's own service
+// account.
+type cloudSpec struct {
+	Type       string          `json:"type" yaml:"type"`
+	Name       string          `json:"name" yaml:"name"`
+	Endpoint   string          `json:"endpoint" yaml:"endpoint"`
+	Credential cloudCredential `json:"credential" yaml:"credential"`
+	CA         []string        `json:"cacertificates,omitempty" yaml:"cacertificates,omitempty"`
+}
+
+type cloudCredential struct {
+	AuthType   string            `json:"auth-type" yaml:"auth-type"`
+	Attributes map[string]string `json:"attrs" yaml:"attrs"`
+}
+
+// credentialGet prints the cloud's credential to trusted charms.
+func credentialGet(c *call) error {
+	out := c.outputFlags("smart", "yaml", "json")
+	args, err := c.parse()
+	if err != nil {
+		return err
+	}
+	if err := noArgs(args); err != nil {
+		return err
+	}
+	if !c.hook.Info.Trust || c.hook.Token == nil {
+		return errors.New("cannot access cloud credentials: permission denied")
+	}
+	token, ca, err := c.hook.Token()
+	if err != nil {
+		return fmt.Errorf("cannot access cloud credentials: %w", err)
+	}
+	spec := cloudSpec{
+		Type: "kubernetes", Name: c.hook.Info.Info.CloudRegion, Endpoint: "https://kubernetes.default.svc",
+		Credential: cloudCredential{AuthType: "oauth2", Attributes: map[string]string{"Token": token}},
+	}
+	if ca != "" {
+		spec.CA = []string{ca}
+	}
+	return c.write(out, spec)
+}
+
+// storageList lists attached storage: there is none in this runner yet.
+func storageList(c *call) error {
+	out := c.outputFlags("smart", "yaml", "json")
+	args, err := c.parse()
+	if err != nil {
+		return err
+	}
+	if len(args) > 1 {
+		return noArgs(args[1:])
+	}
+	return c.write(out, []string{})
+}
+
+// storageGet prints attributes of a storage instance: there is none.
+func storageGet(c *call) error {
+	var id string
+	c.outputFlags("smart", "yaml", "json")
+	c.flags.text(&id, "s")
+	args, err := c.parse()
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 && !slices.Contains([]string{"kind", "location"}, args[0]) {
+		return fmt.Errorf("invalid storage attribute %q", args[0])
+	}
+	if id == "" {
+		return usagef("no storage instance specified")
+	}
+	return usagef("invalid value %q for option -s: storage not found", id)
+}
+
+// storageAdd is refused: this runner has no storage.
+func storageAdd(c *call) error {
+	if _, err := c.parse(); err != nil {
+		return err
+	}
+	return errors.New("cannot add storage: not supported by this runner")
+}
