@@ -66,6 +66,8 @@ type Controller struct {
 	changes      changes
 	work         sync.WaitGroup // what must end before the store is closed
 
+	trusted map[string]bool // rights given, by application; reconcile's own
+
 	mu     sync.Mutex
 	status model.Status // as last read
 	units  map[string]*unit

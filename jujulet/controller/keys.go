@@ -35,7 +35,16 @@ type keyStore struct{ db *bbolt.DB }
 // get returns the value of name, made by create and stored the first time.
 func (k keyStore) get(name string, create func() ([]byte, error)) ([]byte, error) {
 	var value []byte
-	err := k.db.Update(func(tx *bbolt.Tx) error {
+	err := k.db.View(func(tx *bbolt.Tx) error {
+		if bucket := tx.Bucket(keysBucket); bucket != nil {
+			value = bytes.Clone(bucket.Get([]byte(name)))
+		}
+		return nil
+	})
+	if err == nil && value != nil {
+		return value, nil
+	}
+	err = k.db.Update(func(tx *bbolt.Tx) error {
 		bucket, err := tx.CreateBucketIfNotExists(keysBucket)
 		if err != nil {
 			return err

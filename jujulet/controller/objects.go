@@ -195,15 +195,19 @@ func podSpec(app model.ApplicationStatus) corev1.PodSpec {
 		spec.Containers = append(spec.Containers, corev1.Container{
 			Name:           name,
 			Image:          placeholderImage,
-			StartupProbe:   pebbleProbe("alive", ports[name], startPeriod),
-			ReadinessProbe: pebbleProbe("ready", ports[name], readyPeriod),
+			StartupProbe:   pebbleProbe("alive", ports[name], startPeriod, startFailures),
+			ReadinessProbe: pebbleProbe("ready", ports[name], readyPeriod, 1),
 		})
 	}
 	return spec
 }
 
+// startFailures is how many startup probes may fail. Nothing is restarted for
+// it here: a container that does not start stays unready.
+const startFailures = 30
+
 // pebbleProbe is a probe of Pebble's health.
-func pebbleProbe(level string, port int, period int32) *corev1.Probe {
+func pebbleProbe(level string, port int, period, failures int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: "/v1/health?level=" + level,
@@ -212,7 +216,7 @@ func pebbleProbe(level string, port int, period int32) *corev1.Probe {
 		PeriodSeconds:    period,
 		TimeoutSeconds:   1,
 		SuccessThreshold: 1,
-		FailureThreshold: 1,
+		FailureThreshold: failures,
 	}
 }
 

@@ -88,15 +88,7 @@ func (c *Controller) stopForgotten(status model.Status) {
 
 // ensureApplication makes the objects of an application as they should be.
 func (c *Controller) ensureApplication(app model.ApplicationStatus) error {
-	rules := cluster.UntrustedRules(c.info.Name)
-	if app.Trust {
-		rules = cluster.TrustedRules()
-	}
-	token, err := c.keys.token(app.Name)
-	if err != nil {
-		return err
-	}
-	if err := c.api.SetAccount(c.info.Name, app.Name, token, rules); err != nil {
+	if err := c.ensureAccount(app); err != nil {
 		return fmt.Errorf("cannot give rights to %q: %w", app.Name, err)
 	}
 	if err := c.ensureStatefulSet(app); err != nil {
@@ -112,6 +104,26 @@ func (c *Controller) ensureApplication(app model.ApplicationStatus) error {
 	if address := serviceAddress(service); address != "" && address != app.Address {
 		return c.model.SetServiceAddress(app.Name, address)
 	}
+	return nil
+}
+
+// ensureAccount gives an application the rights that go with its trust.
+func (c *Controller) ensureAccount(app model.ApplicationStatus) error {
+	if trusted, known := c.trusted[app.Name]; known && trusted == app.Trust {
+		return nil
+	}
+	rules := cluster.UntrustedRules(c.info.Name)
+	if app.Trust {
+		rules = cluster.TrustedRules()
+	}
+	token, err := c.keys.token(app.Name)
+	if err != nil {
+		return err
+	}
+	if err := c.api.SetAccount(c.info.Name, app.Name, token, rules); err != nil {
+		return err
+	}
+	c.trusted[app.Name] = app.Trust
 	return nil
 }
 
@@ -211,6 +223,7 @@ func (c *Controller) hasUnits(app string) bool {
 // removeObjects deletes all that an application had. The StatefulSet goes
 // last: while it is there, a restart finds the rest again.
 func (c *Controller) removeObjects(app string) error {
+	delete(c.trusted, app)
 	if err := c.api.RemoveAccount(c.info.Name, app); err != nil {
 		return err
 	}
