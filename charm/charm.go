@@ -39,6 +39,8 @@ const (
 const (
 	// SoftBudget is when nothing new is started any more; what is left is continued by the next hook.
 	SoftBudget = 25 * time.Second
+	// externalBudget is when the last call to Kubernetes, the backend or the workload ends.
+	externalBudget = 28 * time.Second
 	// StopBudget is what stop and remove may take.
 	StopBudget = 8 * time.Second
 )
@@ -141,7 +143,7 @@ func (c *Charm) Handle(ctx context.Context, h *hooks.Hook) error {
 	case hooks.Action:
 		return c.action(ctx, h)
 	}
-	p := c.newPass(h)
+	p := c.newPass(ctx, h)
 	defer p.close()
 	return p.run(ctx)
 }

@@ -136,10 +136,16 @@ func (p *pass) withdrawAll(ctx context.Context) error {
 			return err
 		}
 	}
-	p.peer = p.peer.Withdraw(p.holding())
-	if !p.holding() {
-		p.state.Made = nil // on a backend that is gone, and drops them itself
+	if !p.holding() && !p.dry {
+		// The users went with the backend, which drops them itself; what is left are secrets.
+		for _, number := range p.gone() {
+			if err := p.dropSecrets(ctx, number, p.peer.Backend); err != nil {
+				return err
+			}
+		}
+		p.state.Made = nil
 	}
+	p.peer = p.peer.Withdraw(p.holding())
 	p.state.Silent = nil
 	return nil
 }
@@ -186,7 +192,7 @@ func (p *pass) write(ctx context.Context, c *client, changes map[string]string) 
 
 // serveClients does for each client what the client table says.
 func (p *pass) serveClients(ctx context.Context) error {
-	if p.right != relation.RightFull {
+	if p.right != relation.RightFull || p.backend.state == relation.BackendUnknown {
 		return nil
 	}
 	exposure := p.seen.exposure
@@ -231,7 +237,8 @@ func (p *pass) checkCurrent(ctx context.Context, c *client) error {
 		return nil
 	}
 	if !relation.UsesSecrets(c.Own) {
-		c.Foreign = c.Own["username"] != database.UserName(p.backend.data.Username, c.number)
+		made := p.backend.data.Username // not known yet: nothing can be said
+		c.Foreign = made != "" && c.Own["username"] != database.UserName(made, c.number)
 		return nil
 	}
 	label := relation.ClientSecretLabel(c.number, p.backend.key(), relation.GroupUser)
@@ -258,6 +265,11 @@ func (p *pass) settleBackend() {
 func (p *pass) follows(ctx context.Context, c *client) error {
 	wanted := c.Follow(c.bag, p.seen.exposure.Addresses, p.backend.data)
 	changes := relation.Diff(c.Own, wanted)
+	if p.repair {
+		if err := p.repairUser(ctx, c); err != nil {
+			return err
+		}
+	}
 	if len(changes) == 0 {
 		return nil
 	}

@@ -4,7 +4,6 @@
 package charm
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -24,14 +23,14 @@ func (p *pass) describeConfig() {
 }
 
 // describeExposure records why the exposure is as it is.
-func (p *pass) describeExposure(ctx context.Context) {
+func (p *pass) describeExposure() {
 	switch p.row {
 	case relation.RowGone:
 		p.missingBackend()
 	case relation.RowIncomplete:
 		p.describeIncomplete()
 	case relation.RowNoAddress:
-		p.describeNoAddress(ctx)
+		p.describeNoAddress()
 	case relation.RowPending:
 		p.late(p.peer.PendingSince, "%s does not answer yet (%s); waiting since %s", p.place(), p.why(), stamp(p.peer.PendingSince))
 	case relation.RowSilent:
@@ -69,7 +68,7 @@ func (p *pass) describeIncomplete() {
 }
 
 // describeNoAddress says that there is no address yet, and why, as far as Kubernetes knows.
-func (p *pass) describeNoAddress(ctx context.Context) {
+func (p *pass) describeNoAddress() {
 	s := &p.service
 	kind := "Kubernetes"
 	if s.live != nil {
@@ -81,7 +80,7 @@ func (p *pass) describeNoAddress(ctx context.Context) {
 	}
 	reason := ""
 	if s.live != nil && s.kube != nil {
-		if events, err := s.kube.Events(ctx, s.live.Name, string(s.live.UID)); err == nil {
+		if events, err := s.kube.Events(p.ext, s.live.Name, string(s.live.UID)); err == nil {
 			reason = k8sservice.PendingReason(events)
 		}
 	}

@@ -55,18 +55,21 @@ func (p *pass) expose(ctx context.Context) error {
 	if err := p.serveClients(ctx); err != nil {
 		return err
 	}
-	p.describeExposure(ctx)
+	p.describeExposure()
 	return nil
 }
 
 // look lists and probes the addresses and leaves the observation to decide on.
 func (p *pass) look(ctx context.Context) {
 	v := &p.seen
-	if p.backend.state == relation.BackendReady {
-		p.direct(ctx)
-	}
-	if p.backend.state != relation.BackendGone {
-		p.list(ctx)
+	if p.backend.state != relation.BackendGone && p.spent(ctx) {
+		p.service.lost = true // nothing new is started; the next hook looks
+		p.waiting("the cluster or the backend answers slowly; going on in the next hook")
+	} else if p.backend.state != relation.BackendGone {
+		if p.backend.state == relation.BackendReady {
+			p.direct(ctx)
+		}
+		p.list()
 	}
 	o := &v.observation
 	*o = relation.Observation{
@@ -92,7 +95,7 @@ func (p *pass) direct(ctx context.Context) {
 		if i > 0 && p.spent(ctx) {
 			break
 		}
-		verdict = p.o.check(ctx, session, []string{endpoint}, probe.Budget)[0]
+		verdict = p.o.check(p.ext, session, []string{endpoint}, probe.Budget)[0]
 		if verdict.OK {
 			break
 		}
@@ -105,7 +108,7 @@ func (p *pass) direct(ctx context.Context) {
 }
 
 // list finds the addresses that Kubernetes reports, by the live Service's own type.
-func (p *pass) list(ctx context.Context) {
+func (p *pass) list() {
 	s := &p.service
 	if s.live == nil || s.lost {
 		return
@@ -119,7 +122,7 @@ func (p *pass) list(ctx context.Context) {
 		ExternalHostname: p.config.ExternalHostname,
 	}
 	if s.live.Spec.Type == corev1.ServiceTypeNodePort {
-		nodes, err := p.nodes(ctx)
+		nodes, err := p.nodes()
 		if err != nil {
 			s.lost = true
 			p.refused(err, "read the nodes")
@@ -132,15 +135,15 @@ func (p *pass) list(ctx context.Context) {
 }
 
 // nodes reads the nodes that ready units run on.
-func (p *pass) nodes(ctx context.Context) ([]*corev1.Node, error) {
+func (p *pass) nodes() ([]*corev1.Node, error) {
 	kube := p.service.kube
-	pods, err := onceMore(func() ([]corev1.Pod, error) { return kube.Pods(ctx, p.event.App) })
+	pods, err := onceMore(func() ([]corev1.Pod, error) { return kube.Pods(p.ext, p.event.App) })
 	if err != nil {
 		return nil, err
 	}
 	var nodes []*corev1.Node
 	for _, name := range k8sservice.ReadyNodes(pods) {
-		node, err := onceMore(func() (*corev1.Node, error) { return kube.Node(ctx, name) })
+		node, err := onceMore(func() (*corev1.Node, error) { return kube.Node(p.ext, name) })
 		if err != nil {
 			return nil, err
 		}
@@ -161,26 +164,26 @@ func (p *pass) probeListed(ctx context.Context) {
 	if v.unverifiable {
 		inside := k8sservice.ClusterIPs(p.service.live)
 		pairs := relation.PairAddresses(inside.ReadWrite, inside.ReadOnly)
-		p.try(ctx, session, pairs, probe.Budget)
+		p.try(session, pairs, probe.Budget)
 		answers := slices.ContainsFunc(pairs, p.answers)
 		for _, address := range v.listed {
 			v.answered[address] = answers
 		}
 		return
 	}
-	p.try(ctx, session, v.listed, probe.Budget)
+	p.try(session, v.listed, probe.Budget)
 	for _, address := range v.listed {
 		v.answered[address] = p.answers(address)
 	}
 }
 
 // try probes both ports of every address under one deadline and keeps the verdicts.
-func (p *pass) try(ctx context.Context, session probe.Session, addresses []relation.Address, budget time.Duration) {
+func (p *pass) try(session probe.Session, addresses []relation.Address, budget time.Duration) {
 	readWrite, readOnly := relation.SplitAddresses(addresses)
 	if p.seen.verdicts == nil {
 		p.seen.verdicts = map[string]probe.Verdict{}
 	}
-	for _, verdict := range p.o.check(ctx, session, append(readWrite, readOnly...), budget) {
+	for _, verdict := range p.o.check(p.ext, session, append(readWrite, readOnly...), budget) {
 		p.seen.verdicts[verdict.Address] = verdict
 	}
 }
@@ -203,13 +206,13 @@ func (p *pass) recheck(ctx context.Context) {
 			break
 		}
 		started := time.Now()
-		p.try(ctx, session, suspects, recheckEvery)
+		p.try(session, suspects, recheckEvery)
 		suspects = slices.DeleteFunc(suspects, func(address relation.Address) bool {
 			p.seen.answered[address] = p.answers(address)
 			return p.seen.answered[address]
 		})
 		if rest := recheckEvery - time.Since(started); rest > 0 && len(suspects) > 0 {
-			p.o.pause(ctx, rest)
+			p.o.pause(p.ext, rest)
 		}
 	}
 	o.Rechecked = map[relation.Address]bool{}

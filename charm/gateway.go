@@ -21,10 +21,10 @@ type gatewayReport struct {
 // everything else in the pass: a container that is not there yet is a status.
 func (p *pass) ensureGateway(ctx context.Context) {
 	wanted := workload.Gateway{ReadWrite: p.backend.data.Endpoints, ReadOnly: p.backend.data.ReadOnlyEndpoints}
-	if p.dry || len(wanted.ReadWrite) == 0 && p.backend.state != relation.BackendGone {
+	if p.dry || p.spent(ctx) || len(wanted.ReadWrite) == 0 && p.backend.state != relation.BackendGone {
 		return // an answer that cannot be read is no reason to cut sessions that work
 	}
-	report, err := p.o.newGateway(p.log).Ensure(ctx, wanted)
+	report, err := p.o.newGateway(p.log).Ensure(p.ext, wanted)
 	p.report_.up = err == nil && report.Up
 	switch {
 	case workload.NotReady(err):

@@ -6,6 +6,8 @@ package charm
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/drawbridge-k8s/drawbridge/hooks"
@@ -24,6 +26,12 @@ type pass struct {
 	hook  *hooks.Hook
 	// dry keeps a pass from writing anything: the actions that only look.
 	dry bool
+	// repair makes users again that should be there: a person asked for it.
+	repair bool
+	// ext ends a little before the hook's own time, so that what is outside of Juju cannot keep the pass from recording
+	// what it did.
+	ext  context.Context
+	stop context.CancelFunc
 	// now is the moment of the pass; nothing new is started after soft.
 	now, soft time.Time
 
@@ -61,10 +69,11 @@ type pass struct {
 }
 
 // newPass starts a pass for a hook.
-func (c *Charm) newPass(h *hooks.Hook) *pass {
+func (c *Charm) newPass(ctx context.Context, h *hooks.Hook) *pass {
 	now := c.o.Clock()
+	ext, stop := context.WithTimeout(ctx, externalBudget)
 	return &pass{
-		o: c.o, c: c, event: h.Event, tools: h.Tools, log: h.Log, hook: h,
+		ext: ext, stop: stop, o: c.o, c: c, event: h.Event, tools: h.Tools, log: h.Log, hook: h,
 		now: now, soft: now.Add(SoftBudget),
 	}
 }
@@ -74,6 +83,7 @@ func (p *pass) close() {
 	if p.users != nil {
 		p.users.close()
 	}
+	p.stop()
 }
 
 // run is the pass of a hook.
@@ -105,6 +115,9 @@ func (p *pass) follow(ctx context.Context) error {
 		return err
 	}
 	p.describeFollower()
+	if p.dry {
+		return nil
+	}
 	return p.report(ctx)
 }
 
@@ -183,7 +196,7 @@ func (p *pass) recordNode(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	pod, err := kube.Pod(ctx, podName(p.event.Unit))
+	pod, err := kube.Pod(p.ext, podName(p.event.Unit))
 	if err != nil || pod == nil || pod.Spec.NodeName == "" {
 		return nil // the leader's own reading says what is wrong; the next hook tries again
 	}
@@ -261,3 +274,6 @@ func (p *pass) desired(namespace string) k8sservice.Desired {
 		NodePort: c.NodePort, ReadOnlyNodePort: c.ReadOnlyNodePort,
 	}
 }
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

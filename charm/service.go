@@ -41,7 +41,7 @@ func (p *pass) ensureService(ctx context.Context) {
 	s := &p.service
 	kube, namespace, err := p.kube()
 	if err == nil {
-		s.live, err = onceMore(func() (*corev1.Service, error) { return kube.Service(ctx, p.serviceName()) })
+		s.live, err = onceMore(func() (*corev1.Service, error) { return kube.Service(p.ext, p.serviceName()) })
 	}
 	view := relation.ServiceView{Unread: err != nil, Planned: p.planned, Invalid: len(p.configErrs) > 0}
 	if err == nil {
@@ -76,7 +76,7 @@ func (p *pass) apply(ctx context.Context, kube cluster, namespace string) {
 	if p.dry || p.spent(ctx) {
 		return
 	}
-	pod, err := onceMore(func() (*corev1.Pod, error) { return kube.Pod(ctx, podName(p.event.Unit)) })
+	pod, err := onceMore(func() (*corev1.Pod, error) { return kube.Pod(p.ext, podName(p.event.Unit)) })
 	if err != nil {
 		p.refused(err, "read the own pod")
 		return
@@ -88,9 +88,9 @@ func (p *pass) apply(ctx context.Context, kube cluster, namespace string) {
 		return
 	}
 	desired := p.desired(namespace)
-	live, removed, err := kube.Apply(ctx, s.live, desired, owner)
+	live, removed, err := kube.Apply(p.ext, s.live, desired, owner)
 	if k8sservice.Classify(err).Kind == k8sservice.Forbidden {
-		live, removed, err = kube.Apply(ctx, s.live, desired, owner)
+		live, removed, err = kube.Apply(p.ext, s.live, desired, owner)
 	}
 	if live != nil {
 		s.live = live // also half of a change of class is what there is now

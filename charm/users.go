@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
@@ -27,11 +28,11 @@ func (u *users) close() {
 }
 
 // sql returns the connection.
-func (p *pass) sql(ctx context.Context) (admin, error) {
+func (p *pass) sql() (admin, error) {
 	if p.users == nil {
 		p.users = &users{err: errors.New("no endpoint")}
 		for _, endpoint := range p.backend.data.Endpoints {
-			p.users.admin, p.users.err = p.o.openAdmin(ctx, p.backend.credentials(), endpoint)
+			p.users.admin, p.users.err = p.o.openAdmin(p.ext, p.backend.credentials(), endpoint)
 			if p.users.err == nil {
 				break
 			}
@@ -59,7 +60,7 @@ func (p *pass) grant(ctx context.Context, c *client) error {
 	if password == "" {
 		password = database.NewPassword()
 	}
-	if err := p.ensureUser(ctx, c, name, password); err != nil {
+	if err := p.ensureUser(c, name, password); err != nil {
 		p.waiting("%s: cannot make its user on the backend: %v", c.id, err)
 		p.retryLater("make users")
 		return nil
@@ -87,16 +88,38 @@ func (p *pass) grant(ctx context.Context, c *client) error {
 	return p.write(ctx, c, relation.Diff(c.Own, answer.Bag()))
 }
 
+// repairUser makes the user of a client again that holds credentials, as its secret or its databag says: a backend that
+// lost its data lost the users too.
+func (p *pass) repairUser(ctx context.Context, c *client) error {
+	name, password := c.Own["username"], c.Own["password"]
+	if relation.UsesSecrets(c.Own) {
+		secret, err := p.findSecret(ctx, c, relation.GroupUser)
+		if err != nil {
+			return err
+		}
+		name, password = secret.content["username"], secret.content["password"]
+	}
+	if name == "" || password == "" {
+		return nil
+	}
+	if err := p.ensureUser(c, name, password); err != nil {
+		p.waiting("%s: cannot make its user on the backend: %v", c.id, err)
+		p.retryLater("make users")
+	}
+	return nil
+}
+
 // ensureUser makes the client's database and user.
-func (p *pass) ensureUser(ctx context.Context, c *client, name, password string) error {
-	sql, err := p.sql(ctx)
+func (p *pass) ensureUser(c *client, user, password string) error {
+	sql, err := p.sql()
 	if err != nil {
 		return err
 	}
-	if err := sql.EnsureDatabase(ctx, c.Request.Database); err != nil {
+	name := orSelf(c.Own["database"], c.Request.Database)
+	if err := sql.EnsureDatabase(p.ext, name); err != nil {
 		return err
 	}
-	return sql.EnsureUser(ctx, name, password, c.Request.Database)
+	return sql.EnsureUser(p.ext, user, password, name)
 }
 
 // ownSecret is a secret of ours as it was found.
@@ -244,9 +267,9 @@ func (p *pass) cleanUp(ctx context.Context) error {
 
 // dropClient drops the user and the secrets of a client relation that is gone.
 func (p *pass) dropClient(ctx context.Context, number int) error {
-	sql, err := p.sql(ctx)
+	sql, err := p.sql()
 	if err == nil {
-		err = sql.DropUser(ctx, database.UserName(p.backend.data.Username, number))
+		err = sql.DropUser(p.ext, database.UserName(p.backend.data.Username, number))
 	}
 	if err != nil {
 		p.log.Warn("cannot drop a user; trying again", "relation", number, "error", err)
@@ -257,15 +280,8 @@ func (p *pass) dropClient(ctx context.Context, number int) error {
 		}
 		return nil
 	}
-	for _, group := range []string{relation.GroupUser, relation.GroupTLS} {
-		label := relation.ClientSecretLabel(number, p.backend.key(), group)
-		info, err := p.tools.SecretInfo(ctx, hooktool.SecretRef{Label: label})
-		if err == nil {
-			err = p.tools.SecretRemove(ctx, "secret:"+relation.SecretID(info.ID))
-		}
-		if err != nil && !refusedByTool(err) {
-			return err
-		}
+	if err := p.dropSecrets(ctx, number, p.backend.number()); err != nil {
+		return err
 	}
 	p.state.Made = slices.DeleteFunc(p.state.Made, func(made int) bool { return made == number })
 	if len(p.state.Made) == 0 {
@@ -274,16 +290,35 @@ func (p *pass) dropClient(ctx context.Context, number int) error {
 	return nil
 }
 
+// dropSecrets removes the secrets that a client had on a backend.
+func (p *pass) dropSecrets(ctx context.Context, number int, backendNumber string) error {
+	backendID, err := strconv.Atoi(backendNumber)
+	if err != nil {
+		return nil // garbled, or none: the sweep finds them
+	}
+	for _, group := range []string{relation.GroupUser, relation.GroupTLS} {
+		label := relation.ClientSecretLabel(number, backendID, group)
+		info, err := p.tools.SecretInfo(ctx, hooktool.SecretRef{Label: label})
+		if err == nil {
+			err = p.tools.SecretRemove(ctx, "secret:"+relation.SecretID(info.ID))
+		}
+		if err != nil && !refusedByTool(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // sweep drops what relations left that ended under another leader. It runs once in a leader's term.
 func (p *pass) sweep(ctx context.Context) error {
-	sql, err := p.sql(ctx)
+	sql, err := p.sql()
 	var found map[int]string
 	if err == nil {
-		found, err = sql.ClientUsers(ctx, p.backend.data.Username)
+		found, err = sql.ClientUsers(p.ext, p.backend.data.Username)
 	}
 	for _, number := range slices.Sorted(maps.Keys(found)) {
 		if err == nil && !p.shown(number) {
-			err = sql.DropUser(ctx, found[number])
+			err = sql.DropUser(p.ext, found[number])
 		}
 	}
 	if err != nil {
