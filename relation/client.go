@@ -146,3 +146,19 @@ func (c Client) plain(field string) bool { return c.RequestErr == nil && !c.Requ
 
 // Equal reports whether two databags hold the same.
 func Equal(a, b map[string]string) bool { return maps.Equal(a, b) }
+
+// SecretURIs returns the secrets that a databag names.
+func SecretURIs(own map[string]string) []string {
+	var uris []string
+	for _, key := range []string{keySecretUser, keySecretTLS} {
+		if own[key] != "" {
+			uris = append(uris, own[key])
+		}
+	}
+	return uris
+}
+
+// NamesSecret reports whether the user secret of a databag is the one with this id, in any spelling of the URI.
+func NamesSecret(own map[string]string, id string) bool {
+	return own[keySecretUser] != "" && SecretID(own[keySecretUser]) == SecretID(id)
+}

@@ -68,9 +68,12 @@ func ParseRequest(bag map[string]string) (Request, error) {
 			return Request{}, &BadData{key, "is not supported"}
 		}
 	}
-	var err error
-	request.RequestedSecrets, err = parseList(keyRequestedSecrets, bag[keyRequestedSecrets])
-	return request, err
+	secrets, err := parseList(keyRequestedSecrets, bag[keyRequestedSecrets])
+	if err != nil {
+		return Request{}, err
+	}
+	request.RequestedSecrets = secrets
+	return request, nil
 }
 
 // ParseBackend reads a provider's application databag. Extra keys are ignored, whatever they hold, so that an answer by
@@ -93,8 +96,10 @@ func ParseBackend(bag map[string]string) (Backend, error) {
 	if backend.Endpoints, err = parseEndpoints(keyEndpoints, bag[keyEndpoints]); err != nil {
 		return Backend{}, err
 	}
-	backend.ReadOnlyEndpoints, err = parseEndpoints(keyReadOnlyEndpoints, bag[keyReadOnlyEndpoints])
-	return backend, err
+	if backend.ReadOnlyEndpoints, err = parseEndpoints(keyReadOnlyEndpoints, bag[keyReadOnlyEndpoints]); err != nil {
+		return Backend{}, err
+	}
+	return backend, nil
 }
 
 // setTLS takes the `tls` value in any spelling seen in the field.
