@@ -19,10 +19,11 @@ import (
 // The OpenAPI documents are a skeleton: kubectl refuses to apply unless it finds that PATCH of a kind
 // takes fieldValidation, and then leaves validation to the server. They hold no schemas.
 
-// The media types of the documents in protobuf.
+// The media types of the documents in protobuf. Clients ask for them with an @, which is not allowed in a
+// Content-Type, so that answers have a dot instead.
 const (
-	protoV2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-	protoV3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+	protoV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	protoV3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 )
 
 func (c *call) openAPI(path string) error {

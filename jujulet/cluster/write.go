@@ -211,9 +211,8 @@ func rebase(t target, next, live Object) {
 	default:
 		full := live.DeepCopyObject().(Object)
 		t.kind.setStatus(full, next)
-		meta := objectMeta(next)
+		*objectMeta(full) = *objectMeta(next)
 		copyInto(next, full)
-		*objectMeta(next) = *meta.DeepCopy()
 	}
 }
 
