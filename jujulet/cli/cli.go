@@ -38,8 +38,6 @@ type Environment struct {
 	Socket func(state string) string
 	// Lifecycle starts and ends cluster processes.
 	Lifecycle Lifecycle
-	// Hidden are the commands by which jujulet runs itself; they are not shown in help.
-	Hidden []*cobra.Command
 }
 
 // Lifecycle starts and ends the cluster process of a state folder.

@@ -55,14 +55,10 @@ func newRoot(a *app) *cobra.Command {
 		&cobra.Group{ID: groupModel, Title: "Changing the model, as with juju:"},
 		&cobra.Group{ID: groupObserve, Title: "Looking at it, as with juju:"},
 	)
-	addAll(root, groupMachine, newUp(a), newDown(a), newCluster(a), newShell(a), newKill(a), newSetLeader(a), newFire(a))
+	addAll(root, groupMachine, newUp(a), newDown(a), newTour(a), newCluster(a), newShell(a), newKill(a), newSetLeader(a), newFire(a))
 	addAll(root, groupModel, newDeploy(a), newConfig(a), newIntegrate(a), newRemoveRelation(a), newScaleApplication(a),
 		newRemoveApplication(a), newTrust(a), newRun(a), newExec(a), newResolved(a))
 	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a))
-	for _, hidden := range a.Hidden {
-		hidden.Hidden = true
-		root.AddCommand(hidden)
-	}
 	return root
 }
 

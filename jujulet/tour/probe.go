@@ -25,11 +25,12 @@ const (
 	maxInFlight     = 32
 )
 
-// ProbeOrder is one line of the prober's standard input. The first line has the login; each line names addresses to
-// begin with. An address that is known already begins anew: its next answer is reported as a first one.
+// ProbeOrder is one line of the prober's standard input. The first line has the login. Addresses are those to begin with:
+// one that is known already begins anew, and its next answer is reported as a first one. Drop are those to leave alone.
 type ProbeOrder struct {
 	*Login
-	Addresses []string `json:"addresses"`
+	Addresses []string `json:"addresses,omitempty"`
+	Drop      []string `json:"drop,omitempty"`
 }
 
 // ProbeLine is one line of the prober's standard output: an address began or ceased to answer.
@@ -74,6 +75,7 @@ type target struct {
 	reason   string
 	inFlight int
 	kick     chan struct{}
+	dropped  chan struct{} // closed when the address is dropped
 }
 
 func newProber(out io.Writer, s session) *prober {
@@ -131,10 +133,17 @@ func (p *prober) order(line []byte) error {
 	if p.login == nil {
 		return errors.New("cannot probe: the first order has no login")
 	}
+	for _, address := range o.Drop {
+		if t := p.targets[address]; t != nil {
+			t.round++
+			close(t.dropped)
+			delete(p.targets, address)
+		}
+	}
 	for _, address := range o.Addresses {
 		t := p.targets[address]
 		if t == nil {
-			t = &target{address: address, kick: make(chan struct{}, 1)}
+			t = &target{address: address, kick: make(chan struct{}, 1), dropped: make(chan struct{})}
 			p.targets[address] = t
 			p.wait.Add(1)
 			go p.follow(t)
@@ -157,6 +166,8 @@ func (p *prober) follow(t *target) {
 	for {
 		select {
 		case <-p.ctx.Done():
+			return
+		case <-t.dropped:
 			return
 		case <-t.kick:
 		case <-timer.C:

@@ -117,3 +117,24 @@ func TestLoginProbe_OrderWithoutLogin(t *testing.T) {
 	err := LoginProbe(t.Context(), inR, io.Discard)
 	require.EqualError(t, err, "cannot probe: the first order has no login")
 }
+
+func TestLoginProbe_DroppedAddressIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logins atomic.Int64
+		send, next := proberUnderTest(t, func(_ context.Context, _ Login, address string, _ time.Duration) error {
+			if address == "a:1" {
+				logins.Add(1)
+			}
+			return nil
+		})
+		send(`{"username":"u","password":"pw","addresses":["a:1"]}`)
+		require.Equal(t, "a:1", next().Address)
+		send(`{"drop":["a:1"]}`)
+		synctest.Wait()
+		before := logins.Load()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, before, logins.Load())
+		send(`{"addresses":["b:1"]}`)
+		require.Equal(t, "b:1", next().Address)
+	})
+}
