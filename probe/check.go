@@ -5,11 +5,20 @@ package probe
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
+
+	"github.com/drawbridge-k8s/drawbridge/database"
 )
 
 // Budget is what the probes of one hook may take together.
 const Budget = 3 * time.Second
+
+// mostAtOnce bounds the sessions that are open at a time. It is wide, since
+// what is slow here is what does not answer.
+const mostAtOnce = 64
 
 // Session opens a session through an address and closes it properly. It obeys
 // the context's deadline.
@@ -26,7 +35,73 @@ type Verdict struct {
 
 // Check opens a session through every address, concurrently under one
 // deadline, and returns the verdicts in the order of the addresses. It is
-// back when budget has passed, even if a session ignores its deadline.
+// back when budget has passed, even if a session ignores its deadline. Of more
+// addresses than can be tried at once each gets its share of the budget, so
+// that those that do not answer cannot use up the time of the others.
 func Check(ctx context.Context, session Session, addresses []string, budget time.Duration) []Verdict {
-	panic("unfinished")
+	verdicts := make([]Verdict, len(addresses))
+	if len(addresses) == 0 {
+		return verdicts
+	}
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	share := budget
+	if rounds := (len(addresses) + mostAtOnce - 1) / mostAtOnce; rounds > 1 {
+		share = budget / time.Duration(rounds)
+	}
+	type result struct {
+		index   int
+		verdict Verdict
+	}
+	results := make(chan result, len(addresses)) // a late session must not wait for us
+	slots := make(chan struct{}, mostAtOnce)
+	for i, address := range addresses {
+		verdicts[i] = Verdict{Address: address, Reason: "timed out after " + share.String(), Took: budget}
+		go func() {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			defer func() { <-slots }()
+			results <- result{i, try(ctx, session, address, share)}
+		}()
+	}
+	for range addresses {
+		select {
+		case r := <-results:
+			verdicts[r.index] = r.verdict
+		case <-ctx.Done():
+			// What came in together with the deadline still counts.
+			for {
+				select {
+				case r := <-results:
+					verdicts[r.index] = r.verdict
+				default:
+					return verdicts
+				}
+			}
+		}
+	}
+	return verdicts
+}
+
+// try opens one session.
+func try(ctx context.Context, session Session, address string, limit time.Duration) Verdict {
+	bound, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	begin := time.Now()
+	err := session(bound, address)
+	v := Verdict{Address: address, OK: err == nil, Took: time.Since(begin)}
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.Canceled):
+		v.Reason = "interrupted"
+	case errors.Is(err, context.DeadlineExceeded) && bound.Err() != nil:
+		v.Reason = fmt.Sprintf("timed out after %s", limit)
+	default:
+		v.Reason = strings.Join(strings.Fields(err.Error()), " ")
+		v.MySQLCode = database.Code(err)
+	}
+	return v
 }

@@ -4,6 +4,9 @@
 package probe
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	"github.com/drawbridge-k8s/drawbridge/k8sservice"
@@ -61,5 +64,30 @@ type Order struct {
 	NotVerifiable bool `json:"not-verifiable,omitempty"`
 }
 
-// Digest is the same for orders that ask for the same; it holds no password.
-func (o Order) Digest() string { panic("unfinished") }
+// Digest is the same for orders that ask for the same. The login goes into it
+// by the secret's id and revision; plain credentials only as a part of what
+// is hashed.
+func (o Order) Digest() string {
+	if o.SecretID != "" {
+		o.Login = Login{}
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic("internal error: cannot encode an order: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
+
+// wakeMoves is by how much WakeAt must move to be news: a hook that is to be
+// woken at once, and says so again and again, says nothing new.
+const wakeMoves = 5 * time.Second
+
+// isNews reports whether the order o says anything that the one before it
+// did not.
+func (o Order) isNews(before Order) bool {
+	if moved := o.WakeAt.Sub(before.WakeAt); moved < wakeMoves && moved > -wakeMoves {
+		o.WakeAt = before.WakeAt
+	}
+	return o.Digest() != before.Digest()
+}
