@@ -24,8 +24,8 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	return out, err
 }
 
-// Shutdown asks the cluster process to end in order: agents are told to
-// finish, then everything goes. It returns when the request was taken.
+// Shutdown asks the cluster process to end: all pods are killed, then it closes
+// its store. It returns when the request was taken.
 func (c *Client) Shutdown(ctx context.Context) error { return c.call(ctx, "shutdown", nil, nil) }
 
 // Deploy makes an application.

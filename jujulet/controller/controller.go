@@ -66,6 +66,7 @@ type Controller struct {
 	changes      changes
 	work         sync.WaitGroup // what must end before the store is closed
 
+	wake    chan struct{}   // see poke
 	trusted map[string]bool // rights given, by application; reconcile's own
 
 	mu     sync.Mutex
@@ -212,6 +213,8 @@ func (c *Controller) follow(ctx context.Context) error {
 				}
 				again = true
 			case <-services:
+				again = true
+			case <-c.wake:
 				again = true
 			case event := <-pods:
 				c.podEvent(event)

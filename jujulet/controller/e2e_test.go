@@ -22,54 +22,8 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
 
-// trivial is a charm whose dispatch is a shell script with one container.
-var trivial = map[string]string{
-	"metadata.yaml": `name: trivial
-summary: A charm of a few lines.
-description: It logs its hooks.
-containers:
-  web:
-    resource: web-image
-resources:
-  web-image:
-    type: oci-image
-peers:
-  friends:
-    interface: friends
-`,
-	"config.yaml":  "options:\n  greeting: {type: string, default: hello, description: What is said.}\n",
-	"actions.yaml": "greet: {description: Say it.}\n",
-	"manifest.yaml": `bases:
-- name: ubuntu
-  channel: 22.04/stable
-  architectures: [amd64]
-`,
-	"dispatch": `#!/bin/sh
-set -e
-echo "$JUJU_DISPATCH_PATH" >> /root/hooks
-juju-log "running $JUJU_DISPATCH_PATH"
-case "$JUJU_DISPATCH_PATH" in
-hooks/start) open-port 8080/tcp ;;
-hooks/web-pebble-ready) status-set active "$(config-get greeting)" ;;
-hooks/config-changed) status-set active "$(config-get greeting)" ;;
-actions/greet) action-set said="$(config-get greeting)" ;;
-esac
-`,
-}
-
-// writeCharm writes a charm folder.
-func writeCharm(t *testing.T, files map[string]string) string {
-	t.Helper()
-	folder := t.TempDir()
-	for name, text := range files {
-		mode := os.FileMode(0o644)
-		if name == "dispatch" {
-			mode = 0o755
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), mode))
-	}
-	return folder
-}
+// trivial is a charm whose dispatch is a shell script, with one container.
+const trivial = "testdata/trivial"
 
 // pebble returns the path of a Pebble daemon, built once per run of the tests.
 func pebble(t *testing.T) string {
@@ -151,12 +105,11 @@ func settled(s model.Status, unit, message string) bool {
 
 func TestEndToEnd(t *testing.T) {
 	c := newCluster(t)
-	charm := writeCharm(t, trivial)
 	ctx := t.Context()
-	_, err := c.Deploy(ctx, control.DeployRequest{Charm: charm, Units: 2, Resources: map[string]string{"web-image": "ubuntu:24.04"}})
+	_, err := c.Deploy(ctx, control.DeployRequest{Charm: trivial, Units: 2, Resources: map[string]string{"web-image": "ubuntu:24.04"}})
 	require.Equal(t, control.KindUnsupported, control.KindOf(err))
 	require.ErrorContains(t, err, "ubuntu:24.04")
-	result, err := c.Deploy(ctx, control.DeployRequest{Charm: charm, Units: 2, Resources: map[string]string{"web-image": "host"}})
+	result, err := c.Deploy(ctx, control.DeployRequest{Charm: trivial, Units: 2, Resources: map[string]string{"web-image": "host"}})
 	require.NoError(t, err)
 	require.Equal(t, "trivial", result.Application)
 	ready := c.await("deployed", func(s model.Status) bool {

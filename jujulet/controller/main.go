@@ -80,7 +80,7 @@ func newController(cfg config, log *slog.Logger, shutdown context.CancelCauseFun
 	return &Controller{
 		config: cfg, log: log, clock: time.Now, started: time.Now().UTC(), plan: network.DefaultPlan(), nodes: defaultNodes(),
 		health: newHealth(), shutdown: shutdown,
-		trusted: map[string]bool{}, units: map[string]*unit{}, ending: map[string]bool{}, pods: map[string]model.PodStatus{},
+		wake: make(chan struct{}, 1), trusted: map[string]bool{}, units: map[string]*unit{}, ending: map[string]bool{}, pods: map[string]model.PodStatus{},
 	}
 }
 

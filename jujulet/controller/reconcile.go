@@ -62,14 +62,24 @@ func (c *Controller) buryUnit(name string, u *unit) {
 	if u != nil {
 		u.stop()
 	}
-	if err := c.model.UnitGone(name); err != nil {
+	if err := c.model.UnitGone(name); err != nil && model.KindOf(err) != model.NotFound {
 		c.log.Error("cannot remove unit", "unit", name, "error", err)
 	}
 	c.mu.Lock()
 	delete(c.units, name)
 	delete(c.ending, name)
+	delete(c.pods, name)
 	c.mu.Unlock()
-	c.changes.bump()
+	c.poke()
+}
+
+// poke has follow reconcile once more: the model does not know of everything
+// that it depends on.
+func (c *Controller) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
 }
 
 // stopForgotten ends pods of units that the model does not know any more.
