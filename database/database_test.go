@@ -25,9 +25,27 @@ func admin(t *testing.T, s *databasetest.Server, c database.Credentials) *databa
 	return a
 }
 
-func TestAdmin_UserSeesItsDatabaseOnly(t *testing.T) {
+// Tests that share a server use names of their own.
+func TestAdmin(t *testing.T) {
 	t.Parallel()
 	s := databasetest.Start(t)
+	for name, test := range map[string]func(*testing.T, *databasetest.Server){
+		"user sees its database only":           testAdmin_UserSeesItsDatabaseOnly,
+		"password is the given one":             testAdmin_PasswordIsTheGivenOne,
+		"router user serves clients":            testAdmin_RouterUserServesClients,
+		"list users takes the prefix literally": testAdmin_ListUsersTakesThePrefixLiterally,
+		"errors carry no credential":            testErrors_CarryNoCredential,
+		"session: what is wrong":                testSession_WhatIsWrong,
+		"client users with long names":          testClientUsers_LongNames,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+func testAdmin_UserSeesItsDatabaseOnly(t *testing.T, s *databasetest.Server) {
 	a := admin(t, s, s.Root)
 	for _, name := range []string{"a_b", "axb", "a-b"} {
 		require.NoError(t, a.EnsureDatabase(t.Context(), name))
@@ -43,9 +61,7 @@ func TestAdmin_UserSeesItsDatabaseOnly(t *testing.T) {
 	require.Equal(t, [][]string{{"a_b"}, {"information_schema"}}, s.Query(t, client, "", "SHOW DATABASES"))
 }
 
-func TestAdmin_PasswordIsTheGivenOne(t *testing.T) {
-	t.Parallel()
-	s := databasetest.Start(t)
+func testAdmin_PasswordIsTheGivenOne(t *testing.T, s *databasetest.Server) {
 	a := admin(t, s, s.Root)
 	first := database.Credentials{Username: "u-1", Password: "it's first"}
 	second := database.Credentials{Username: "u-1", Password: `"second";-- %`}
@@ -61,9 +77,7 @@ func TestAdmin_PasswordIsTheGivenOne(t *testing.T) {
 }
 
 // A router's user is all that our charm has on a charmed backend.
-func TestAdmin_RouterUserServesClients(t *testing.T) {
-	t.Parallel()
-	s := databasetest.Start(t)
+func testAdmin_RouterUserServesClients(t *testing.T, s *databasetest.Server) {
 	router := database.Credentials{Username: "relation-4", Password: database.NewPassword()}
 	require.NoError(t, admin(t, s, s.Root).EnsureRouterUser(t.Context(), router.Username, router.Password))
 	a := admin(t, s, router)
@@ -79,9 +93,7 @@ func TestAdmin_RouterUserServesClients(t *testing.T) {
 	require.Contains(t, version, "MariaDB")
 }
 
-func TestAdmin_ListUsersTakesThePrefixLiterally(t *testing.T) {
-	t.Parallel()
-	s := databasetest.Start(t)
+func testAdmin_ListUsersTakesThePrefixLiterally(t *testing.T, s *databasetest.Server) {
 	a := admin(t, s, s.Root)
 	for _, user := range []string{"a_b-1", "axb-1", "a%-1", "a|_-1", "a'-1"} {
 		require.NoError(t, a.EnsureUser(t.Context(), user, "p", "d"))
@@ -105,12 +117,13 @@ func TestAdmin_ListUsersTakesThePrefixLiterally(t *testing.T) {
 // sql_mode that changes what quotes and backslashes mean.
 func TestAdmin_HostileNames(t *testing.T) {
 	t.Parallel()
+	s := databasetest.Start(t)
+	s.Query(t, s.Root, "", "CREATE DATABASE victim")
 	for _, mode := range []string{"", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "ANSI", "TRADITIONAL"} {
 		t.Run("sql_mode="+mode, func(t *testing.T) {
-			t.Parallel()
-			s := databasetest.Start(t, "--sql-mode="+mode)
+			s.Query(t, s.Root, "", "SET GLOBAL sql_mode = '"+mode+"'")
 			a := admin(t, s, s.Root)
-			s.Query(t, s.Root, "", "CREATE DATABASE victim")
+			require.Contains(t, s.Query(t, s.Root, "", "SELECT @@sql_mode")[0][0], mode)
 			for _, name := range []string{
 				"", "x`; DROP DATABASE victim; -- ", "x' OR '1'='1", `x\`, "x\x00", "x\ny", "..", "a.b", "a b", "%", "ünicode", strings.Repeat("a", 65),
 				"mysql", "MySQL", "sys", "information_schema", "performance_schema", "mysql_innodb_cluster_metadata",
@@ -142,9 +155,7 @@ func TestAdmin_HostileNames(t *testing.T) {
 }
 
 // A server's texts quote users and statements; ours never do.
-func TestErrors_CarryNoCredential(t *testing.T) {
-	t.Parallel()
-	s := databasetest.Start(t)
+func testErrors_CarryNoCredential(t *testing.T, s *databasetest.Server) {
 	const user, password = "visible-user", "visible-secret"
 	plain := database.Credentials{Username: user, Password: password}
 	require.NoError(t, admin(t, s, s.Root).EnsureUser(t.Context(), "limited", "Aa1-567890", "d"))
@@ -166,9 +177,7 @@ func TestErrors_CarryNoCredential(t *testing.T) {
 	}
 }
 
-func TestSession_WhatIsWrong(t *testing.T) {
-	t.Parallel()
-	s := databasetest.Start(t, "--max-connections=10", "--extra-max-connections=1")
+func testSession_WhatIsWrong(t *testing.T, s *databasetest.Server) {
 	closing := serve(t, func(c net.Conn) { c.Close() })
 	silent := serve(t, func(net.Conn) {})
 	tests := []struct {
@@ -253,9 +262,7 @@ func TestUserName(t *testing.T) {
 }
 
 // What is listed for a backend user is what was named for it, however long.
-func TestClientUsers_LongNames(t *testing.T) {
-	t.Parallel()
-	s := databasetest.Start(t)
+func testClientUsers_LongNames(t *testing.T, s *databasetest.Server) {
 	a := admin(t, s, s.Root)
 	backend := "relation-4_" + strings.Repeat("0123456789abcdef", 2)
 	want := map[int]string{}

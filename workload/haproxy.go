@@ -71,12 +71,15 @@ func (g Gateway) Validate() error {
 // refuses are left out. The text carries its own Hash, which HAProxy tells as
 // its description.
 func (g Gateway) Config() string {
-	return strings.Replace(g.text(), unhashed, g.Hash(), 1)
+	text := g.text()
+	return strings.Replace(text, unhashed, hash(text), 1)
 }
 
 // Hash identifies the configuration.
-func (g Gateway) Hash() string {
-	sum := sha256.Sum256([]byte(g.text()))
+func (g Gateway) Hash() string { return hash(g.text()) }
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:6])
 }
 

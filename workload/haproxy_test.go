@@ -58,7 +58,7 @@ func TestConfig_Golden(t *testing.T) {
 	}
 }
 
-func haproxy(t *testing.T) string {
+func haproxy(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} {
 		if path, err := exec.LookPath(name); err == nil {

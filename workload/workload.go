@@ -94,14 +94,12 @@ func (w *Workload) Ensure(ctx context.Context, g Gateway) (Report, error) {
 	}
 	defer container.Close()
 	g.IPv6 = g.IPv6 || w.o.IPv6()
-	p := pass{Container: container, g: g, admin: admin{g.Ports.orDefault().Admin}, log: w.o.Logger}
+	p := pass{Container: container, g: g, hash: g.Hash(), admin: admin{g.Ports.orDefault().Admin}, log: w.o.Logger}
 	err = p.run(ctx)
 	var problem *problemError
 	if errors.As(err, &problem) {
+		p.runs(ctx) // with whatever configuration
 		p.report.Problem, err = problem.text, nil
-	}
-	if running, infoErr := p.admin.info(ctx); err == nil && infoErr == nil {
-		p.report.Up, p.report.Version = true, running.version
 	}
 	return p.report, err
 }
@@ -141,6 +139,7 @@ func problem(format string, args ...any) error {
 type pass struct {
 	*Container
 	g      Gateway
+	hash   string
 	admin  admin
 	log    *slog.Logger
 	report Report
@@ -164,7 +163,7 @@ func (p *pass) run(ctx context.Context) error {
 	if layered || !service.Active() {
 		return p.start(ctx, layered)
 	}
-	if running, err := p.admin.info(ctx); err == nil && running.hash == p.g.Hash() {
+	if p.runs(ctx) {
 		return nil
 	}
 	return p.reload(ctx, service)
@@ -193,7 +192,7 @@ func (p *pass) layer() Layer {
 func (p *pass) install(ctx context.Context) error {
 	text := p.g.Config()
 	old, found, err := p.ReadFile(ctx, p.path(configFile))
-	if err != nil || found && string(old) == text {
+	if err != nil || (found && string(old) == text) {
 		return err
 	}
 	candidate := p.path(configFile + ".new")
@@ -207,7 +206,7 @@ func (p *pass) install(ctx context.Context) error {
 	if _, err := p.WriteFile(ctx, p.path(configFile), text, 0o644); err != nil {
 		return err
 	}
-	p.log.Info("wrote the gateway's configuration", "hash", p.g.Hash())
+	p.log.Info("wrote the gateway's configuration", "hash", p.hash)
 	return p.RemoveFile(ctx, candidate)
 }
 
@@ -300,10 +299,12 @@ func (p *pass) complain(ctx context.Context, what, instead string) error {
 	return problem("%s: %s", what, output)
 }
 
-// runs reports whether HAProxy runs the wanted configuration.
+// runs asks HAProxy whether it runs the wanted configuration, and notes for the
+// report what it says.
 func (p *pass) runs(ctx context.Context) bool {
 	running, err := p.admin.info(ctx)
-	return err == nil && running.hash == p.g.Hash()
+	p.report.Up, p.report.Version = err == nil, running.version
+	return err == nil && running.hash == p.hash
 }
 
 // alerts picks from HAProxy's output what it calls an alert, without its

@@ -35,7 +35,7 @@ type rig struct {
 	g      workload.Gateway
 }
 
-func newRig(t *testing.T, o workloadtest.Options) *rig {
+func newRig(t testing.TB, o workloadtest.Options) *rig {
 	t.Helper()
 	haproxy(t)
 	pebble := workloadtest.StartPebble(t, o)
@@ -49,7 +49,7 @@ func newRig(t *testing.T, o workloadtest.Options) *rig {
 	}
 }
 
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	_, port, err := net.SplitHostPort(databasetest.FreeAddress(t))
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func freePort(t *testing.T) int {
 	return number
 }
 
-func (r *rig) ensure(t *testing.T) workload.Report {
+func (r *rig) ensure(t testing.TB) workload.Report {
 	t.Helper()
 	report, err := r.Ensure(t.Context(), r.g)
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func (r *rig) ensure(t *testing.T) workload.Report {
 }
 
 // up ensures, and expects that the gateway runs without a problem.
-func (r *rig) up(t *testing.T) (changed bool) {
+func (r *rig) up(t testing.TB) (changed bool) {
 	t.Helper()
 	report := r.ensure(t)
 	require.Empty(t, report.Problem)
@@ -104,9 +104,7 @@ func TestEnsure_StartsOnceAndThenOnlyReads(t *testing.T) {
 	server := databasetest.Start(t)
 	r := newRig(t, workloadtest.Options{})
 	r.g.ReadWrite = []string{server.Address}
-	begun := time.Now()
 	require.True(t, r.up(t))
-	require.Less(t, time.Since(begun), 900*time.Millisecond, "it does not wait for Pebble's second")
 	require.NoError(t, server.Root.Session(t.Context(), r.address(r.g.Ports.ReadWrite)))
 	require.NoError(t, server.Root.Session(t.Context(), r.address(r.g.Ports.ReadOnly)))
 
