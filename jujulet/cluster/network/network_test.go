@@ -4,6 +4,7 @@
 package network_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"log/slog"
@@ -155,4 +156,65 @@ func TestNetwork_Slice(t *testing.T) {
 	require.Equal(t, "EHOSTUNREACH", dial(t, c.outside, "10.152.183.77", 6446))
 	require.Equal(t, "EHOSTUNREACH", dial(t, c.outside, "10.1.0.20", 3306))
 	require.Contains(t, []string{"EHOSTUNREACH", "ENETUNREACH"}, dial(t, c.client, "192.0.2.1", 80))
+}
+
+// A pod is reached again as soon as it is made again under its address, also by those that knew the old one; and what was
+// connected to the old one learns of its end.
+func TestNetwork_PodIsMadeAgain(t *testing.T) {
+	c := newCluster(t)
+	until(t, c.client, "10.1.0.20", 3306, "db-0 10.1.0.30")
+	hold := `import socket
+c = socket.create_connection(("10.1.0.20", 3306))
+c.recv(100)
+print("connected", flush=True)
+c.settimeout(10)
+try:
+    print("silence" if c.recv(1) else "end")
+except TimeoutError: print("silence")
+except OSError as e: print("end")
+`
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	process, err := c.client.Spawn(t.Context(), pod.CharmContainer, pod.Command{Args: []string{"python3", "-c", hold}, Stdout: write})
+	require.NoError(t, err)
+	require.NoError(t, write.Close())
+	lines := bufio.NewScanner(read)
+	require.True(t, lines.Scan())
+	c.servers[0].Kill()
+	require.True(t, lines.Scan())
+	require.Equal(t, "end", lines.Text())
+	_, err = process.Wait(t.Context())
+	require.NoError(t, err)
+	p := c.pod(t, "db-0", "10.1.0.20", network.DefaultPlan().DNS)
+	serve(t, p, "again")
+	began := time.Now()
+	until(t, c.client, "10.1.0.20", 3306, "again")
+	require.Less(t, time.Since(began), 3*time.Second)
+}
+
+// The outside host sees the load balancer only: its addresses, from where it may, and its names.
+func TestNetwork_Outside(t *testing.T) {
+	c := newCluster(t)
+	require.NoError(t, c.net.LB().SetSettings(network.LBSettings{Kind: network.LBHostname, DNSDelay: 200 * time.Millisecond}))
+	c.api.endpoints("db", 3306, endpoint{"10.1.0.20", "db-0", "node-0", true})
+	c.api.put(database(corev1.ServiceTypeLoadBalancer))
+	var name string
+	require.Eventually(t, func() bool {
+		s := c.api.service("db")
+		for _, in := range s.Status.LoadBalancer.Ingress {
+			name = in.Hostname
+		}
+		return name != ""
+	}, 5*time.Second, time.Millisecond)
+	until(t, c.outside, name, 6446, "db-0")
+	until(t, c.client, name, 6446, "db-0")
+	require.Equal(t, "no such name", dial(t, c.outside, "db.dev.svc.cluster.local.", 6446))
+
+	c.api.edit("db", func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.168.100.0/24"} })
+	until(t, c.client, name, 6446, "timeout")
+	require.Equal(t, "db-0 10.1.0.1", dial(t, c.outside, name, 6446))
+	c.api.edit("db", func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16"} })
+	until(t, c.outside, name, 6446, "timeout")
+	require.Equal(t, "db-0 10.1.0.1", dial(t, c.client, name, 6446))
 }

@@ -69,7 +69,7 @@ func onHost() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	before, err := hostState()
 	if err != nil {
 		return 0, err
 	}
@@ -94,18 +94,28 @@ func onHost() (int, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	return code, seen.left(string(mounts))
+	return code, seen.left(before)
 }
 
-// traces are the processes and namespaces that were seen.
+// hostState returns the mounts and network links of the host.
+func hostState() (string, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	links, err := filepath.Glob("/sys/class/net/*")
+	return string(mounts) + strings.Join(links, " "), err
+}
+
+// traces are the processes that were seen. Their namespaces live no longer than they do, as nothing else holds them: a
+// mount of one would be seen among the host's.
 type traces struct {
-	processes  map[string]bool // /proc/<pid> and start time
-	namespaces map[string]bool
+	processes map[string]bool // by process.key
 }
 
 // watch looks at the cluster's processes until it ends.
 func watch(c *pod.Cluster) *traces {
-	t := &traces{processes: map[string]bool{}, namespaces: map[string]bool{}}
+	t := &traces{processes: map[string]bool{}}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -131,22 +141,12 @@ func (t *traces) look(root int) {
 				continue
 			}
 			t.processes[p.key()] = true
-			for _, ns := range []string{"net", "mnt", "pid"} {
-				if link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", p.pid, ns)); err == nil {
-					t.namespaces[link] = true
-				}
-			}
-		}
-	}
-	for _, ns := range []string{"net", "mnt", "pid"} {
-		if own, err := os.Readlink("/proc/self/ns/" + ns); err == nil {
-			delete(t.namespaces, own)
 		}
 	}
 }
 
-// left names what is still there. The kernel may take a moment to take apart a network.
-func (t *traces) left(mounts string) error {
+// left names what is still there after a moment.
+func (t *traces) left(before string) error {
 	var found []string
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		found = nil
@@ -154,14 +154,9 @@ func (t *traces) left(mounts string) error {
 			if t.processes[p.key()] {
 				found = append(found, "process "+p.key())
 			}
-			for _, ns := range []string{"net", "mnt", "pid"} {
-				if link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", p.pid, ns)); err == nil && t.namespaces[link] {
-					found = append(found, fmt.Sprintf("namespace %s of process %d", link, p.pid))
-				}
-			}
 		}
-		if now, err := os.ReadFile("/proc/self/mountinfo"); err != nil || string(now) != mounts {
-			found = append(found, "mounts other than before")
+		if now, err := hostState(); err != nil || now != before {
+			found = append(found, "other mounts or network links than before")
 		}
 		if len(found) == 0 {
 			if len(t.processes) == 0 {
