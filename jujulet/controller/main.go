@@ -102,6 +102,9 @@ func (c *Controller) run(ctx context.Context, ready func() error) error {
 	if err != nil {
 		return err
 	}
+	if err := c.forgetPods(); err != nil {
+		return err
+	}
 	control, err := listenControl(c.config.Runtime)
 	if err != nil {
 		return err
@@ -115,6 +118,23 @@ func (c *Controller) run(ctx context.Context, ready func() error) error {
 	<-ctx.Done()
 	c.log.Info("ending", "cause", context.Cause(ctx))
 	return c.end(group, pods)
+}
+
+// forgetPods tells the model that no unit has a pod: those of an earlier
+// process died with it.
+func (c *Controller) forgetPods() error {
+	status, err := c.model.Status()
+	if err != nil {
+		return fmt.Errorf("cannot read the model: %w", err)
+	}
+	for _, app := range status.Applications {
+		for unit := range app.Units {
+			if err := c.model.SetPodStatus(unit, model.PodStatus{}); err != nil {
+				return fmt.Errorf("cannot forget the pod of %q: %w", unit, err)
+			}
+		}
+	}
+	return nil
 }
 
 // end waits for all parts, but not forever: what is left ends with the process.

@@ -53,6 +53,8 @@ func (c *Controller) operatorHandlers(mux *http.ServeMux) {
 	})
 	plain(c, mux, "kill", c.postKill)
 	plain(c, mux, "changed", c.getChanged)
+	plain(c, mux, "show-secret", c.getSecret)
+	plain(c, mux, "secrets", c.getSecrets)
 }
 
 // taskRequest is control's request for a task.
