@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -100,16 +101,22 @@ func updateErrors(t target, next, live Object) field.ErrorList {
 	return append(ownerTexts(errs), t.kind.validate(next, live)...)
 }
 
-// ownerTexts words errors about owner references as the servers of this release do, which call an
-// empty value invalid where the library now calls it missing.
+// ownerTexts words errors about owner references as the servers of this release do: without the index,
+// and an empty value is called invalid where the library now calls it missing.
 func ownerTexts(errs field.ErrorList) field.ErrorList {
-	owners := field.NewPath("metadata", "ownerReferences")
+	const list = "metadata.ownerReferences"
 	for i, e := range errs {
-		for _, name := range []string{"apiVersion", "kind", "name", "uid"} {
-			if e.Type == field.ErrorTypeRequired && e.Field == owners.Child(name).String() {
-				errs[i] = field.Invalid(owners.Child(name), "", e.Detail)
-			}
+		rest, ok := strings.CutPrefix(e.Field, list+"[")
+		if !ok {
+			continue
 		}
+		_, rest, _ = strings.Cut(rest, "]")
+		worded := *e
+		worded.Field = list + rest
+		if e.Type == field.ErrorTypeRequired {
+			worded.Type, worded.BadValue = field.ErrorTypeInvalid, ""
+		}
+		errs[i] = &worded
 	}
 	return errs
 }
