@@ -66,9 +66,14 @@ func (c Credentials) Query(ctx context.Context, address, schema, statement strin
 
 func queryError(address string, err error) error {
 	var refused *mysql.MySQLError
-	if errors.As(err, &refused) {
-		return fmt.Errorf("cannot query %s: %w", address,
-			&serverError{refused.Number, fmt.Sprintf("error %d: %s", refused.Number, printable(refused.Message, maxServerMessage))})
+	if !errors.As(err, &refused) || quotesUser(refused.Number) {
+		return newError("query "+address, err)
 	}
-	return newError("query "+address, err)
+	text := fmt.Sprintf("error %d: %s", refused.Number, printable(refused.Message, maxServerMessage))
+	return fmt.Errorf("cannot query %s: %w", address, &serverError{refused.Number, text})
+}
+
+// quotesUser reports whether the server's text of an error names the user.
+func quotesUser(code uint16) bool {
+	return code == CodeAccessDenied || code == CodeDatabaseAccessDenied
 }
