@@ -150,16 +150,16 @@ func watch(ctx context.Context, client *http.Client, url string, each func(watch
 func pendingBefore(entries []model.JournalEntry, moment time.Time) bool {
 	up := false
 	for _, e := range entries {
-		if e.Time.Before(moment) {
+		if !e.Time.After(moment) {
 			up = flagAfter(e, up)
 		}
 	}
 	return up
 }
 
-// since returns the commits from a moment on.
+// since returns the commits after a moment.
 func since(entries []model.JournalEntry, moment time.Time) []model.JournalEntry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e model.JournalEntry) bool { return e.Time.Before(moment) })
+	return slices.DeleteFunc(slices.Clone(entries), func(e model.JournalEntry) bool { return !e.Time.After(moment) })
 }
 
 // answers returns the first answers in the client's network, none before a moment: what answered already answers then.
