@@ -143,12 +143,15 @@ func (v *view) targets() []string {
 func (v *view) answers(address string) (ok, steady bool) {
 	if !v.order.NotVerifiable {
 		s := v.addresses[address]
-		return s != nil && s.ok, s != nil && s.ok && s.works >= steadyAfter
+		if s == nil { // not tried yet: as the order has it
+			return v.order.Seen.Answers[address], false
+		}
+		return s.ok, s.ok && s.works >= steadyAfter
 	}
 	ok, steady = len(v.clusterIP) > 0, len(v.clusterIP) > 0
 	for _, instead := range v.clusterIP {
 		s := v.addresses[instead]
-		if s == nil { // not tried yet: as the order has it
+		if s == nil {
 			return v.order.Seen.Answers[address], false
 		}
 		ok = ok && s.ok
