@@ -204,7 +204,7 @@ func TestWatch_LoadBalancer(t *testing.T) {
 
 		x.answer("10.64.140.43", errRefused)
 		require.True(t, x.hook(x.order()).OK)
-		time.Sleep(3 * time.Second)
+		time.Sleep(3*time.Second + 130*time.Millisecond) // between two tries, not together with one
 		require.Len(t, x.noticed(), 1, "a hook has seen it")
 
 		begin := x.ms()
