@@ -195,38 +195,40 @@ func (p *pass) serveClients(ctx context.Context) error {
 	if p.right != relation.RightFull || p.backend.state == relation.BackendUnknown {
 		return nil
 	}
-	exposure := p.seen.exposure
 	for _, c := range p.clients {
 		if err := p.checkCurrent(ctx, c); err != nil {
 			return err
 		}
-		step := c.Decide()
-		late := (step == relation.ClientWithdraw || exposure.Publish) && p.spent(ctx)
-		switch {
-		case late:
-			return nil
-		case step == relation.ClientWithdraw:
-			if err := p.withdraw(ctx, c); err != nil {
-				return err
-			}
-			p.waiting("%s: took back old credentials; giving new ones once %s has noticed", c.id, c.app)
-		case step == relation.ClientHold:
-			p.waiting("%s: giving new credentials once %s has noticed that the old ones are gone", c.id, c.app)
-		case !exposure.Publish:
-		case step == relation.ClientFollow:
-			if err := p.follows(ctx, c); err != nil {
-				return err
-			}
-		case step == relation.ClientGrant:
-			if err := p.grant(ctx, c); err != nil {
-				return err
-			}
+		if err := p.serve(ctx, c); err != nil {
+			return err
 		}
 		if c.RequestErr != nil {
 			p.blocked("%s: cannot serve %s: %v", c.id, c.app, c.RequestErr)
 		}
 	}
 	p.settleBackend()
+	return nil
+}
+
+// serve does for one client what the client table says. When the time is spent nothing more is begun.
+func (p *pass) serve(ctx context.Context, c *client) error {
+	publish := p.seen.exposure.Publish
+	step := c.Decide()
+	switch {
+	case step == relation.ClientHold:
+		p.waiting("%s: giving new credentials once %s has noticed that the old ones are gone", c.id, c.app)
+	case step == relation.ClientWithdraw:
+		p.waiting("%s: took back old credentials; giving new ones once %s has noticed", c.id, c.app)
+		if p.spent(ctx) {
+			return nil
+		}
+		return p.withdraw(ctx, c)
+	case !publish || p.spent(ctx):
+	case step == relation.ClientFollow:
+		return p.follows(ctx, c)
+	case step == relation.ClientGrant:
+		return p.grant(ctx, c)
+	}
 	return nil
 }
 

@@ -20,27 +20,27 @@ import (
 // fakeJuju is what one unit sees of Juju, behind the hook tools' own calls. Writes are undone when a hook fails, except
 // those that Juju applies at once.
 type fakeJuju struct {
-	unit, app     string
-	leader        bool
-	units         map[string]string
-	config        map[string]any
-	relations     []*fakeRelation
-	hidden        map[string][]string // applications that goal-state lists though no relation is seen
-	secrets       map[string]*fakeSecret
-	state         map[string]string
-	status        string
-	message       string
-	version       string
-	nextSecret    int
-	unreadable    map[string]bool // secrets that may not be read
-	calls         []string
-	writes        []string
-	logs          []string
-	failAt        string // a tool that fails
-	killAt        int    // the write at which the hook is killed; 0 for none
-	results       map[string]string
-	failure       string
-	actionContext bool
+	unit, app  string
+	leader     bool
+	units      map[string]string
+	config     map[string]any
+	relations  []*fakeRelation
+	hidden     map[string][]string // applications that goal-state lists though no relation is seen
+	secrets    map[string]*fakeSecret
+	state      map[string]string
+	status     string
+	message    string
+	version    string
+	nextSecret int
+	unreadable map[string]bool // secrets that may not be read
+	calls      []string
+	writes     []string
+	logs       []string
+	failAt     string // a tool that fails
+	killAt     int    // the write at which the hook is killed; 0 for none
+	results    map[string]string
+	failure    string
+	each       func(tool string) // is called with every call
 }
 
 type fakeRelation struct {
@@ -136,6 +136,9 @@ func (j *fakeJuju) Run(_ context.Context, call hooktool.Call) ([]byte, error) {
 		return nil, nil
 	}
 	j.calls = append(j.calls, line)
+	if j.each != nil {
+		j.each(call.Tool)
+	}
 	if j.failAt != "" && strings.HasPrefix(line, j.failAt) {
 		return nil, fmt.Errorf("cannot run %s: connection lost", call.Tool)
 	}

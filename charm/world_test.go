@@ -383,22 +383,30 @@ type fakeAdmin struct {
 	databases  map[string]bool
 	statements []string
 	err        error
+	each       func() // is called with every statement
+}
+
+func (a *fakeAdmin) statement(text string) {
+	a.statements = append(a.statements, text)
+	if a.each != nil {
+		a.each()
+	}
 }
 
 func (a *fakeAdmin) EnsureDatabase(_ context.Context, name string) error {
-	a.statements = append(a.statements, "database "+name)
+	a.statement("database " + name)
 	a.databases[name] = true
 	return a.err
 }
 
 func (a *fakeAdmin) EnsureUser(_ context.Context, user, password, database string) error {
-	a.statements = append(a.statements, "user "+user+" on "+database)
+	a.statement("user " + user + " on " + database)
 	a.users[user] = password
 	return a.err
 }
 
 func (a *fakeAdmin) DropUser(_ context.Context, user string) error {
-	a.statements = append(a.statements, "drop "+user)
+	a.statement("drop " + user)
 	delete(a.users, user)
 	return a.err
 }
