@@ -13,93 +13,233 @@ package agent
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/hooktools"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
-
-// Command is one process of the charm: dispatch, or the script of a command.
-type Command struct {
-	Path string   // absolute
-	Args []string // without the program
-	Dir  string
-	Env  []string // all of it; nothing else is inherited
-	// Stdout and Stderr receive the process's output.
-	Stdout, Stderr io.Writer
-}
-
-// Runner runs a command and returns its exit code. The error tells that it could
-// not be started, or was killed by a signal (ErrTerminated). The default
-// executes the program.
-type Runner func(ctx context.Context, c Command) (exit int, err error)
-
-// ErrTerminated is returned by a Runner whose process was killed by SIGTERM or
-// SIGKILL: the hook is queued again.
-var ErrTerminated = errors.New("hook execution was terminated by signal")
-
-// Options configures an agent.
-type Options struct {
-	// Controller is a *model.Model, or comes from Dial.
-	Controller Controller
-	// Unit is the unit's name, "foo/0".
-	Unit string
-	// Root is put before /var/lib/juju and /charm; "" in a pod.
-	Root string
-	// Runner runs dispatch; nil executes it.
-	Runner Runner
-	// PebbleSocket returns the path of a container's Pebble socket. Default:
-	// Root + /charm/containers/<name>/pebble.socket.
-	PebbleSocket func(container string) string
-	// PebblePoll is the interval of the pebble-ready poller. Default 5 s.
-	PebblePoll time.Duration
-	// NoPebble keeps the pollers from running; tests post events themselves.
-	NoPebble bool
-	// UpdateStatus is the mean interval of update-status; 0 is off. Juju's
-	// default is 5 minutes.
-	UpdateStatus time.Duration
-	// RetryMin and RetryMax bound the backoff of failed hooks. Default 5 s, 5 min.
-	RetryMin, RetryMax time.Duration
-	// LeaseRenew is how often a leader renews its lease. Default 30 s.
-	LeaseRenew time.Duration
-	// RestartDelay is the pause before the agent starts over after a failed
-	// notice hook. Default 3 s.
-	RestartDelay time.Duration
-	// Seed makes the choice among relations and the jitters repeatable.
-	Seed uint64
-	// Getenv reads the agent's own environment: KUBERNETES_* and PATH. Default
-	// os.Getenv.
-	Getenv func(string) string
-	// Tools is the program that hook-tool names are linked to. Default: this
-	// program (os.Executable). "-" makes no links.
-	Tools string
-	// Clock is time.Now unless a test sets it.
-	Clock func() time.Time
-	// Logger receives the agent's own diagnostics.
-	Logger *slog.Logger
-}
-
-// Agent is the agent of one unit.
-type Agent struct{ options Options }
-
-// New prepares an agent; nothing runs yet.
-func New(o Options) (*Agent, error) { return nil, errors.New("not built yet") }
-
-// Run runs the agent until ctx ends (nil), or until the unit is dead (ErrDead).
-// When ctx ends by Shutdown's wish, the stop hook has run.
-func (a *Agent) Run(ctx context.Context) error { return errors.New("not built yet") }
-
-// Step makes exactly one decision and runs it. ran names it: a hook's full name,
-// "action <name>", "skip <hook>", "upgrade" and so on; "" says that there is nothing to do
-// now. A hook that failed is not an error of Step; its name is "failed <hook>".
-func (a *Agent) Step(ctx context.Context) (ran string, err error) {
-	return "", errors.New("not built yet")
-}
-
-// Shutdown asks for the stop hook, as SIGTERM of a pod does; Run returns after it.
-func (a *Agent) Shutdown() {}
 
 // ErrDead is returned by Run when the unit has run its last hook.
 var ErrDead = errors.New("unit is dead")
 
+// errRestart makes the agent start over, as a uniter that has failed does.
+var errRestart = errors.New("agent starts over")
+
+// Agent is the agent of one unit.
+type Agent struct {
+	options Options
+	paths   paths
+	cache   *hooktools.Cache
+	rand    *rand.Rand
+	wake    chan struct{} // something has changed; capacity 1
+
+	// Used by Step only, which is not called concurrently.
+	begun          bool
+	stepMu         sync.Mutex
+	state          *model.UnitState
+	rebooted       bool
+	leaderSettings int64
+	retrying       bool
+	retryDelay     time.Duration
+	retryAt        time.Time
+	wakeAt         time.Time // when Step has work even if nothing wakes it
+	idleSaid       bool
+	erred          string // the failed hook that was reported as error
+
+	mu       sync.Mutex
+	events   []*event
+	tick     bool
+	shutdown bool
+	kill     context.CancelFunc // of the running hook
+}
+
+// New prepares an agent; nothing runs yet.
+func New(o Options) (*Agent, error) {
+	app, _, ok := strings.Cut(o.Unit, "/")
+	if !ok || app == "" {
+		return nil, fmt.Errorf("cannot make agent: invalid unit name %q", o.Unit)
+	}
+	if o.Controller == nil {
+		return nil, fmt.Errorf("cannot make agent: no controller")
+	}
+	o = o.withDefaults()
+	return &Agent{
+		options: o, paths: newPaths(o.Root, o.Unit), cache: hooktools.NewCache(),
+		rand: rand.New(rand.NewPCG(o.Seed, hash(o.Unit))), wake: make(chan struct{}, 1),
+	}, nil
+}
+
+// Step makes exactly one decision and runs it. ran names it: a hook's full name,
+// "action <name>", "failed <hook>", "skip <hook>", "install charm", "upgrade
+// charm", "dead"; "" says that there is nothing to do now. A hook that failed is
+// not an error of Step.
+func (a *Agent) Step(ctx context.Context) (ran string, err error) {
+	a.stepMu.Lock()
+	defer a.stepMu.Unlock()
+	for {
+		if !a.begun {
+			if err := a.begin(ctx); err != nil {
+				return "", err
+			}
+		}
+		v, err := a.look(ctx)
+		if err != nil {
+			return "", err
+		}
+		d := decide(v)
+		ran, err = a.perform(ctx, v, d)
+		if err != nil || ran != "" || d.op == opNone || d.op == opRetryTimer {
+			return ran, err
+		}
+	}
+}
+
+// begin makes the agent as new: what it knew only in memory is gone.
+func (a *Agent) begin(ctx context.Context) error {
+	if err := a.paths.prepare(a.options.Tools); err != nil {
+		return err
+	}
+	state, err := a.options.Controller.LoadState(ctx, a.options.Unit)
+	if err != nil {
+		return fmt.Errorf("cannot load state of %s: %w", a.options.Unit, err)
+	}
+	a.state, a.rebooted, a.leaderSettings = state, state.Started, -1
+	a.retrying, a.retryDelay, a.retryAt = false, 0, time.Time{}
+	a.idleSaid, a.erred, a.begun = false, "", true
+	a.cache = hooktools.NewCache()
+	return nil
+}
+
+// reset forgets everything that is not persisted, as a restart of the agent does.
+// Workload events that still wait are refused.
+func (a *Agent) reset() {
+	a.stepMu.Lock()
+	a.begun = false
+	a.stepMu.Unlock()
+	a.mu.Lock()
+	events := a.events
+	a.events = nil
+	a.mu.Unlock()
+	for _, e := range events {
+		e.done <- errRestart
+	}
+}
+
+// look reads the model and joins what only the agent knows.
+func (a *Agent) look(ctx context.Context) (*view, error) {
+	c, unit := a.options.Controller, a.options.Unit
+	snap, err := c.Snapshot(ctx, unit)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look at model: %w", err)
+	}
+	if snap.Holder == "" && snap.Life == model.Alive {
+		if _, err := c.ClaimLeadership(ctx, unit); err != nil {
+			return nil, fmt.Errorf("cannot claim leadership: %w", err)
+		}
+		if snap, err = c.Snapshot(ctx, unit); err != nil {
+			return nil, fmt.Errorf("cannot look at model: %w", err)
+		}
+	}
+	deployed, err := a.paths.deployed()
+	if err != nil {
+		return nil, err
+	}
+	now := a.options.Clock()
+	a.wakeAt = snap.WakeAt
+	if snap.Holder != "" && !snap.Leader {
+		a.wakeAt = earlier(a.wakeAt, snap.LeaseExpires)
+	}
+	if a.retrying {
+		a.wakeAt = earlier(a.wakeAt, a.retryAt)
+	}
+	if err := a.enterScopes(ctx, snap); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &view{
+		state: a.state, snap: snap, rebooted: a.rebooted, deployed: deployed,
+		leaderSettings: a.leaderSettings, events: a.events, tick: a.tick, shutdown: a.shutdown,
+		retrying: a.retrying, retryDue: a.retrying && !now.Before(a.retryAt),
+		order: func(ids []int) { a.rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] }) },
+	}, nil
+}
+
+// enterScopes enters every living relation as soon as the unit is installed and
+// idle: before the first relation-created.
+func (a *Agent) enterScopes(ctx context.Context, snap *model.Snapshot) error {
+	if !a.state.Installed || a.state.Kind != model.OpContinue || snap.Life != model.Alive {
+		return nil
+	}
+	var enter []int
+	for _, id := range sorted(snap.Relations) {
+		r := snap.Relations[id]
+		if !r.InScope && r.Life == model.Alive {
+			enter = append(enter, id)
+		}
+	}
+	if len(enter) == 0 {
+		return nil
+	}
+	if err := a.options.Controller.Save(ctx, a.options.Unit, model.Save{Enter: enter}); err != nil {
+		return fmt.Errorf("cannot enter relations: %w", err)
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// Post adds a workload event: its hook runs as soon as nothing else is queued. The
+// channel receives what became of the hook: nil if it succeeded.
+func (a *Agent) Post(h model.HookInfo) <-chan error {
+	e := &event{hook: h, done: make(chan error, 1)}
+	a.mu.Lock()
+	a.events = append(a.events, e)
+	a.mu.Unlock()
+	a.poke()
+	return e.done
+}
+
+// Tick makes update-status due.
+func (a *Agent) Tick() {
+	a.mu.Lock()
+	a.tick = true
+	a.mu.Unlock()
+	a.poke()
+}
+
+// Shutdown asks for the stop hook, as SIGTERM of a pod does; Run returns after it.
+func (a *Agent) Shutdown() {
+	a.mu.Lock()
+	a.shutdown = true
+	a.mu.Unlock()
+	a.poke()
+}
+
 // KillHook kills the process of the running hook with SIGKILL; false if none runs.
-func (a *Agent) KillHook() bool { return false }
+func (a *Agent) KillHook() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.kill == nil {
+		return false
+	}
+	a.kill()
+	return true
+}
+
+// poke wakes Run.
+func (a *Agent) poke() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}

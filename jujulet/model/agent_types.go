@@ -28,6 +28,8 @@ type HookInfo struct {
 	SecretID       string `json:"secret-id,omitempty"` // bare id
 	SecretLabel    string `json:"secret-label,omitempty"`
 	SecretRevision int    `json:"secret-revision,omitempty"`
+	// Fired says that an operator asked for the hook: it delivers nothing.
+	Fired bool `json:"fired,omitempty"`
 }
 
 // Name is the hook's full name, as in JUJU_HOOK_NAME.
@@ -113,6 +115,8 @@ type Snapshot struct {
 	Life       Life   `json:"life"`
 	AppLife    Life   `json:"app-life"`
 	Leader     bool   `json:"leader"`
+	// Holder is the unit that leads, "" if none.
+	Holder string `json:"holder,omitempty"`
 	// LeaseExpires is when leadership, whoever holds it, ends if not renewed.
 	LeaseExpires time.Time `json:"lease-expires"`
 	// WakeAt is when the snapshot changes by itself (secrets); zero if never.
@@ -214,8 +218,6 @@ type HookCommit struct {
 	Network bool `json:"network,omitempty"`
 	// Leave are relations whose scope the unit leaves.
 	Leave []int `json:"leave,omitempty"`
-	// FireDone removes a Fire.
-	FireDone uint64 `json:"fire-done,omitempty"`
 	// SecretFired says that secret-expired or secret-rotate has run, by the kind of
 	// the hook: it fires again in 5 minutes unless the charm has acted.
 	SecretFired     *SecretRevision `json:"secret-fired,omitempty"`

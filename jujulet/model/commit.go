@@ -87,9 +87,6 @@ func (t *txn) finish(u *unitDoc, c *HookCommit) error {
 			return err
 		}
 	}
-	if c.FireDone != 0 {
-		u.Fires = slices.DeleteFunc(u.Fires, func(f Fire) bool { return f.ID == c.FireDone })
-	}
 	if c.ClearResolve {
 		u.Resolve = ResolveNone
 	}

@@ -5,6 +5,8 @@ package model
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -58,14 +60,32 @@ func (r *logRing) wait() <-chan struct{} {
 	return r.changed
 }
 
-// AddLog adds a line to the debug log. Seq is given by the model, and Time if it
-// is zero.
+// logLevels orders the levels of log lines.
+var logLevels = []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
+
+// AddLog adds a line to the debug log, unless it is below the model's level. Seq
+// is given by the model, and Time if it is zero.
 func (m *Model) AddLog(l LogLine) {
+	if slices.Index(logLevels, l.Level) < slices.Index(logLevels, m.options.LogLevel) {
+		return
+	}
 	if l.Time.IsZero() {
 		l.Time = m.now()
 	}
 	m.logs.add(l)
 }
+
+// AddLogs is AddLog for an agent's lines; the entity is the agent's unit.
+func (m *Model) AddLogs(_ context.Context, unit string, lines []LogLine) error {
+	for _, l := range lines {
+		l.Entity = Tag(unit)
+		m.AddLog(l)
+	}
+	return nil
+}
+
+// Tag is a unit's name as paths and logs write it: "unit-foo-0".
+func Tag(unit string) string { return "unit-" + strings.ReplaceAll(unit, "/", "-") }
 
 // Logs returns the log lines after since, oldest first; with a limit above 0 the
 // newest of them.

@@ -37,6 +37,8 @@ type Options struct {
 	Logger *slog.Logger
 	// LogLines bounds the in-memory debug log. Default 10000.
 	LogLines int
+	// LogLevel is the lowest level that the debug log keeps. Default "INFO".
+	LogLevel string
 	// Domain is the cluster domain. Default "cluster.local".
 	Domain string
 	// KubernetesVersion is shown to charms as CLOUD_API_VERSION. Default "1.35.0".

@@ -30,6 +30,7 @@ func (o Options) withDefaults(path string) Options {
 	set(&o.Controller, "jujulet")
 	set(&o.CloudRegion, "jujulet/localhost")
 	set(&o.CharmDir, filepath.Join(filepath.Dir(path), "charms"))
+	set(&o.LogLevel, "INFO")
 	set(&o.Domain, "cluster.local")
 	set(&o.KubernetesVersion, "1.35.0")
 	set(&o.APIAddresses, "10.1.0.1:17070")

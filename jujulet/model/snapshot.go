@@ -5,6 +5,7 @@ package model
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,7 +41,7 @@ func (t *txn) snapshot(unit string) (*Snapshot, error) {
 	}
 	s := &Snapshot{
 		Unit: unit, App: u.App, Life: u.Life, AppLife: a.Life,
-		Leader: a.leader(t.now) == unit, LeaseExpires: a.Lease,
+		Leader: a.leader(t.now) == unit, Holder: a.leader(t.now), LeaseExpires: a.Lease,
 		Charm: a.Charm, ConfigHash: hashOf(a.Settings), TrustHash: hashOf(a.Trust),
 		AddressHash: hashOf(a.Address), LeaderSettings: a.LeaderVersion, Resolve: u.Resolve,
 		Relations: map[int]RelationSnapshot{}, Fires: u.Fires,
@@ -114,6 +115,8 @@ type Save struct {
 	Enter []int `json:"enter,omitempty"`
 	// ClearResolve forgets the operator's `resolved`.
 	ClearResolve bool `json:"clear-resolve,omitempty"`
+	// FireDone removes a Fire: its hook is pending now.
+	FireDone uint64 `json:"fire-done,omitempty"`
 	// StartAction marks an action as running.
 	StartAction string `json:"start-action,omitempty"`
 }
@@ -144,6 +147,10 @@ func (m *Model) Save(_ context.Context, unit string, s Save) error {
 		}
 		if s.ClearResolve && u.Resolve != ResolveNone {
 			u.Resolve, changed = ResolveNone, true
+		}
+		if s.FireDone != 0 {
+			u.Fires = slices.DeleteFunc(u.Fires, func(f Fire) bool { return f.ID == s.FireDone })
+			changed = true
 		}
 		if !changed {
 			return nil

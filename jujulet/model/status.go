@@ -102,6 +102,9 @@ func (t *txn) unitStatus(u *unitDoc) (UnitStatus, error) {
 	}
 	s.Idle = u.Agent.Status == "idle"
 	s.Workload = displayWorkload(u)
+	if endpoint, ok := u.Agent.Data["endpoint"].(string); ok && u.Agent.Status == "error" {
+		s.Workload.Message += " for " + u.App + ":" + endpoint
+	}
 	if u.Agent.Status == "error" {
 		s.Error, _ = u.Agent.Data["hook"].(string)
 		s.Agent = StatusValue{Status: "idle", Since: u.Agent.Since}
