@@ -50,8 +50,11 @@ func (c *Client) Kubernetes() (http.RoundTripper, string) {
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, &Error{KindUnavailable, fmt.Sprintf("cannot reach jujulet at %s: %v (start it with \"jujulet up\")", socket, err)}
+		return nil, &Error{KindUnavailable, fmt.Sprintf("cannot reach jujulet at %s: nothing answers", socket)}
 	}
 	return conn, nil
 }

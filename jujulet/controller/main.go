@@ -177,6 +177,7 @@ func (c *Controller) openStore() error {
 	if c.model, err = model.Open(filepath.Join(c.config.State, databaseName), c.modelOptions()); err != nil {
 		return fmt.Errorf("cannot open the model: %w", err)
 	}
+	c.log = slog.New(modelLog{next: c.log.Handler(), add: c.model.AddLog})
 	c.info = c.model.Info()
 	c.keys = keyStore{c.model.DB()}
 	c.api, err = cluster.New(cluster.Options{DB: c.model.DB(), Logger: c.log, Clock: c.clock})

@@ -5,6 +5,8 @@ package controller
 
 import (
 	"context"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -208,4 +210,19 @@ func TestKeysSurviveReopening(t *testing.T) {
 	require.Equal(t, token1, token2)
 	require.Equal(t, ca1, ca2)
 	require.Equal(t, n1+1, n2)
+}
+
+func TestModelLog(t *testing.T) {
+	t.Parallel()
+	var lines []model.LogLine
+	log := slog.New(modelLog{next: slog.DiscardHandler, add: func(l model.LogLine) { lines = append(lines, l) }})
+	log.Info("lost: the handler below discards it")
+	log = slog.New(modelLog{next: slog.NewTextHandler(io.Discard, nil), add: func(l model.LogLine) { lines = append(lines, l) }})
+	log.With("unit", "foo/0").Warn("pod ended", "exit", 1)
+	log.Debug("not for debug-log")
+	log.Info("what an agent said", "from", "agent")
+	require.Len(t, lines, 1)
+	require.Equal(t, "pod ended unit=foo/0 exit=1", lines[0].Message)
+	require.Equal(t, "WARNING", lines[0].Level)
+	require.Equal(t, "controller-0", lines[0].Entity)
 }

@@ -121,7 +121,7 @@ func TestSessionRefusals(t *testing.T) {
 	require.EqualError(t, err, "no info today")
 	_, err = control.New(filepath.Join(t.TempDir(), "none")).Info(t.Context())
 	require.Equal(t, control.KindUnavailable, control.KindOf(err))
-	require.ErrorContains(t, err, "jujulet up")
+	require.ErrorContains(t, err, "nothing answers")
 }
 
 type writerFunc func([]byte) (int, error)
