@@ -26,10 +26,10 @@ const (
 	CodeHostBlocked          uint16 = 1129
 )
 
-const (
-	codeParse        uint16 = 1064
-	maxServerMessage        = 200
-)
+const codeParse uint16 = 1064
+
+// maxServerMessage is how many characters of the server's text are shown.
+const maxServerMessage = 200
 
 // serverError is a refusal that the server itself sent.
 type serverError struct {

@@ -262,10 +262,10 @@ func TestEnsure_PortTaken(t *testing.T) {
 	require.NoError(t, taken.Close())
 	require.True(t, r.up(t))
 
-	taken, err = net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	good := r.g
-	r.g.Ports.ReadOnly = taken.Addr().(*net.TCPAddr).Port
+	r.g.Ports.ReadOnly = freePort(t)
+	taken, err = net.Listen("tcp", r.address(r.g.Ports.ReadOnly))
+	require.NoError(t, err)
 	report = r.ensure(t)
 	require.True(t, report.Up)
 	require.Contains(t, report.Problem, "HAProxy runs on with its old configuration")

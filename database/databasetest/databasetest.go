@@ -8,6 +8,7 @@ package databasetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -177,13 +178,18 @@ func (s *Server) Query(t testing.TB, c database.Credentials, schema, statement s
 	return rows.Values
 }
 
-// FreeAddress returns a loopback address that nothing listens on now.
+// FreeAddress returns a loopback address that nothing listens on now, with a
+// port below those that the kernel gives to outgoing connections.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(20000))
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("cannot find a free port")
+	return ""
 }

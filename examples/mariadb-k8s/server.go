@@ -16,7 +16,7 @@ import (
 const (
 	service    = "mariadb"
 	adminUser  = "charm"
-	startLimit = 15 * time.Second
+	startLimit = 20 * time.Second
 )
 
 // server is MariaDB in the workload container. All of it is in one folder there:
