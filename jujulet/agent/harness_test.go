@@ -1,0 +1,272 @@
+// Copyright 2026 The Drawbridge authors.
+// SPDX-License-Identifier: GPL-3.0-only
+
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/agent"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/hooktools"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
+)
+
+// TestMain makes the test binary a hook tool when it is called by a tool's name.
+func TestMain(m *testing.M) {
+	if hooktools.IsTool(filepath.Base(os.Args[0])) {
+		os.Exit(hooktools.ClientMain(os.Args))
+	}
+	os.Exit(m.Run())
+}
+
+// clock is a clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is a model with agents that tests drive step by step, running plain sh
+// charms that call the hook tools from PATH.
+type world struct {
+	t      *testing.T
+	dir    string
+	model  *model.Model
+	clock  *clock
+	agents map[string]*agent.Agent
+	roots  map[string]string
+	remote bool // agents reach the model over a socket
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	w := &world{
+		t: t, dir: t.TempDir(), agents: map[string]*agent.Agent{}, roots: map[string]string{},
+		clock: &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+	}
+	w.open()
+	return w
+}
+
+// open opens the model; after a close it is that of a restarted controller.
+func (w *world) open() {
+	w.t.Helper()
+	m, err := model.Open(filepath.Join(w.dir, "model.db"), model.Options{NoSync: true, Clock: w.clock.Now, LogLevel: "DEBUG"})
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { m.Close() })
+	w.model = m
+}
+
+// charm is a charm to be written: metadata beyond the names, and a script.
+type charm struct {
+	name, meta, config, actions string
+	// script is run by dispatch with $TRACE, $hook and $unit set.
+	script string
+}
+
+const dispatchHead = `#!/bin/sh
+hook="${JUJU_DISPATCH_PATH#*/}"
+unit="$JUJU_UNIT_NAME"
+DIR=%s
+say() { echo "$*" >> "$DIR/out-$(echo "$unit" | tr / -)"; }
+line="$hook"
+[ -n "${JUJU_RELATION+x}" ] && line="$line [$JUJU_REMOTE_UNIT,$JUJU_REMOTE_APP]"
+[ -n "${JUJU_DEPARTING_UNIT+x}" ] && line="$line departing=$JUJU_DEPARTING_UNIT"
+echo "$line" >> "$DIR/trace-$(echo "$unit" | tr / -)"
+`
+
+// read writes the charm's files and reads them as a charm.
+func (w *world) read(c charm) *model.Charm {
+	w.t.Helper()
+	dir := filepath.Join(w.dir, "src-"+c.name)
+	require.NoError(w.t, os.MkdirAll(dir, 0o755))
+	write := func(name, text string, mode os.FileMode) {
+		if text != "" {
+			require.NoError(w.t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+		}
+	}
+	write("metadata.yaml", fmt.Sprintf("name: %s\nsummary: s\ndescription: d\n%s", c.name, c.meta), 0o644)
+	write("manifest.yaml", "bases:\n- {name: ubuntu, channel: '22.04', architectures: [amd64]}\n", 0o644)
+	write("config.yaml", c.config, 0o644)
+	write("actions.yaml", c.actions, 0o644)
+	write("dispatch", fmt.Sprintf(dispatchHead, w.dir)+c.script+"\n", 0o755)
+	out, err := model.ReadCharm(dir)
+	require.NoError(w.t, err)
+	return out
+}
+
+// deploy deploys a charm under its own name.
+func (w *world) deploy(c charm, units int) {
+	w.t.Helper()
+	require.NoError(w.t, w.model.Deploy(model.DeployArgs{Charm: w.read(c), Units: units, Resources: oci(c)}))
+}
+
+// oci gives every oci-image resource of the tests' charms.
+func oci(c charm) map[string]string {
+	if strings.Contains(c.meta, "oci-image") {
+		return map[string]string{"img": "host"}
+	}
+	return nil
+}
+
+// agent returns the unit's agent; a fresh one in a fresh pod at first.
+func (w *world) agent(unit string) *agent.Agent {
+	w.t.Helper()
+	if a := w.agents[unit]; a != nil {
+		return a
+	}
+	if w.roots[unit] == "" {
+		w.newPod(unit)
+	}
+	a, err := agent.New(agent.Options{
+		Controller: w.controller(unit), Unit: unit, Root: w.roots[unit], Clock: w.clock.Now, NoPebble: true, Seed: 1,
+	})
+	require.NoError(w.t, err)
+	w.agents[unit] = a
+	return a
+}
+
+func (w *world) controller(string) agent.Controller { return w.model }
+
+// newPod gives the unit an empty disk and a fresh agent: its pod was replaced.
+func (w *world) newPod(unit string) {
+	w.t.Helper()
+	root, err := os.MkdirTemp(w.dir, "r")
+	require.NoError(w.t, err)
+	w.roots[unit] = root
+	delete(w.agents, unit)
+}
+
+// bounce restarts the unit's agent only.
+func (w *world) bounce(unit string) { delete(w.agents, unit) }
+
+// step runs one decision of a unit.
+func (w *world) step(unit string) string {
+	w.t.Helper()
+	ran, err := w.agent(unit).Step(w.t.Context())
+	require.NoError(w.t, err)
+	return ran
+}
+
+// settle runs one unit until it has nothing to do, and returns what ran.
+func (w *world) settle(unit string) []string {
+	w.t.Helper()
+	var out []string
+	for range 200 {
+		ran := w.step(unit)
+		if ran == "" {
+			return out
+		}
+		out = append(out, ran)
+		if ran == "dead" || ran == "stopped" {
+			return out
+		}
+	}
+	w.t.Fatalf("%s does not settle: %v", unit, out[len(out)-20:])
+	return nil
+}
+
+// settleAll runs the units in turns, one step each, until none has anything to do.
+func (w *world) settleAll(units ...string) {
+	w.t.Helper()
+	dead := map[string]bool{}
+	for range 300 {
+		busy := false
+		for _, u := range units {
+			if dead[u] {
+				continue
+			}
+			ran := w.step(u)
+			busy = busy || ran != ""
+			dead[u] = ran == "dead"
+		}
+		if !busy {
+			return
+		}
+	}
+	w.t.Fatal("units do not settle")
+}
+
+// trace returns the hooks of a unit with their remote side, since the last call.
+func (w *world) trace(unit string) []string { return w.take("trace-", unit) }
+
+// said returns what the unit's charm has said, since the last call.
+func (w *world) said(unit string) []string { return w.take("out-", unit) }
+
+func (w *world) take(kind, unit string) []string {
+	w.t.Helper()
+	name := filepath.Join(w.dir, kind+strings.ReplaceAll(unit, "/", "-"))
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	require.NoError(w.t, os.Remove(name))
+	return strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
+}
+
+// bag reads a databag from the model's status.
+func (w *world) bag(relation int, owner string) map[string]string {
+	w.t.Helper()
+	s, err := w.model.Status()
+	require.NoError(w.t, err)
+	for _, r := range s.Relations {
+		if r.ID == relation {
+			return r.Bags[owner]
+		}
+	}
+	return nil
+}
+
+func (w *world) unit(name string) model.UnitStatus {
+	w.t.Helper()
+	s, err := w.model.Status()
+	require.NoError(w.t, err)
+	app, _, _ := strings.Cut(name, "/")
+	u, ok := s.Applications[app].Units[name]
+	require.True(w.t, ok, "unit %s", name)
+	return u
+}
+
+func sortedCopy(s []string) []string {
+	out := append([]string(nil), s...)
+	sort.Strings(out)
+	return out
+}
+
+// touch makes a file that scripts look for in $DIR; untouch removes it.
+func (w *world) touch(name string) {
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, name), nil, 0o600))
+}
+
+func (w *world) untouch(name string) { require.NoError(w.t, os.Remove(filepath.Join(w.dir, name))) }
+
+// await waits until a script has made a file in $DIR.
+func (w *world) await(name string) {
+	for range 1000 {
+		if _, err := os.Stat(filepath.Join(w.dir, name)); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
