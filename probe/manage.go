@@ -19,11 +19,14 @@ import (
 const (
 	// deafAfter is how long a watch may hold the lock without taking an order
 	// before it is ended. One that has just started needs some milliseconds.
-	deafAfter = 2 * time.Second
+	deafAfter = time.Second
 	// goneAfter is how long a watch that was told to end, or killed, may take.
 	goneAfter = 2 * time.Second
 	// startAfter is how long a watch may take to start.
 	startAfter = 5 * time.Second
+	// lockWithin is how long one that starts waits for another to go. Hooks start
+	// one only when they have seen the lock free.
+	lockWithin = time.Second
 )
 
 // Starter starts the watch of a folder with stdin as its standard input and

@@ -42,7 +42,7 @@ func RunWatch(ctx context.Context, stdin io.Reader, deps WatchDeps) error {
 	if order.Build != deps.Build {
 		return fmt.Errorf("cannot take an order of build %q: this is %q", order.Build, deps.Build)
 	}
-	lock, err := waitLock(ctx, deps.Dir, startAfter)
+	lock, err := waitLock(ctx, deps.Dir, lockWithin)
 	if err != nil || lock == nil {
 		return err
 	}
