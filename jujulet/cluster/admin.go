@@ -300,30 +300,32 @@ func List[T Object](a *Admin, namespace, labelSelector string) ([]T, error) {
 	return out, nil
 }
 
-// Change lets change edit a copy of an object and stores it (status apart), as one step that no other
-// write comes between. change must not call the server; its error ends the attempt and is returned.
+// Change reads an object, lets change edit a copy, and stores it (status apart); when another write came
+// between, it starts again, so change must be repeatable. Its error ends the attempt and is returned.
 func Change[T Object](a *Admin, namespace, name string, change func(T) error) (T, error) {
-	return edit(a, namespace, name, false, change)
+	return edit(a, namespace, name, a.Update, change)
 }
 
 // ChangeStatus is Change for the status.
 func ChangeStatus[T Object](a *Admin, namespace, name string, change func(T) error) (T, error) {
-	return edit(a, namespace, name, true, change)
+	return edit(a, namespace, name, a.UpdateStatus, change)
 }
 
-func edit[T Object](a *Admin, namespace, name string, status bool, change func(T) error) (T, error) {
-	k, err := kindFor[T](a)
-	if err != nil {
-		return as[T](nil, err)
+func edit[T Object](a *Admin, namespace, name string, store func(Object) (Object, error), change func(T) error) (T, error) {
+	for {
+		live, err := Get[T](a, namespace, name)
+		if err != nil {
+			return live, err
+		}
+		next := live.DeepCopyObject().(T)
+		if err := change(next); err != nil {
+			return live, err
+		}
+		out, err := store(next)
+		if !apierrors.IsConflict(err) {
+			return as[T](out, err)
+		}
 	}
-	t, err := a.target(k, namespace, name)
-	if err != nil {
-		return as[T](nil, err)
-	}
-	t.status = status
-	return as[T](a.s.update(t, true, func(live Object) (Object, error) {
-		return live, change(live.(T))
-	}))
 }
 
 // Ensure creates obj, or updates the object of that name to it (status apart) when it exists.

@@ -4,23 +4,31 @@
 package cluster
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// collectGarbage deletes every object none of whose owners exists, and lets terminating namespaces go
-// once they are empty. An owner exists when kind, name and uid all match; kinds that are not in the
+// eventsLast is how long an Event is kept.
+const eventsLast = time.Hour
+
+// collectGarbage deletes every object none of whose owners exists and Events that are old, and lets
+// terminating namespaces go once they are empty. An owner exists when kind, name and uid all match; kinds that are not in the
 // table are taken to exist, as nothing is known of them.
 func (s *Server) collectGarbage() error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	for _, k := range s.rules.kinds {
 		for _, obj := range s.store.list(k.Kind, "") {
-			if obj.GetDeletionTimestamp() != nil || !s.orphaned(obj) {
+			orphaned, old := s.orphaned(obj), k.Kind == EventKind && s.old(obj.(*corev1.Event))
+			if obj.GetDeletionTimestamp() != nil || !orphaned && !old {
 				continue
 			}
-			s.options.Logger.Info("deleting an object whose owners are gone", "kind", string(k.Kind), "object", keyOf(obj))
+			if orphaned {
+				s.options.Logger.Info("deleting an object whose owners are gone", "kind", string(k.Kind), "object", keyOf(obj))
+			}
 			if _, err := s.deleteLive(k, obj); err != nil {
 				return err
 			}
@@ -34,6 +42,14 @@ func (s *Server) collectGarbage() error {
 		}
 	}
 	return nil
+}
+
+func (s *Server) old(e *corev1.Event) bool {
+	last := e.LastTimestamp.Time
+	if last.IsZero() {
+		last = e.CreationTimestamp.Time
+	}
+	return s.options.Clock().Sub(last) > eventsLast
 }
 
 // orphaned: obj has owners and none of them exists.

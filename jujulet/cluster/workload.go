@@ -42,7 +42,7 @@ func defaultPod(p *corev1.Pod) {
 			}
 		}
 	}
-	if p.Status.PodIP != "" && len(p.Status.PodIPs) == 0 {
+	if p.Status.PodIP != "" && (len(p.Status.PodIPs) == 0 || p.Status.PodIPs[0].IP != p.Status.PodIP) {
 		p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}}
 	}
 }
