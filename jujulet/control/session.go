@@ -67,8 +67,9 @@ func (c *Client) Shell(ctx context.Context, r ShellRequest, s Streams) (int, err
 	defer close(done)
 	if s.Stdin != nil {
 		go copyIn(frames, s.Stdin)
-	} else if err := frames.Write(FrameStdin, nil); err != nil {
-		return -1, transportError("shell", err)
+	} else {
+		// A command that has ended already takes no input: its exit is still to be read.
+		_ = frames.Write(FrameStdin, nil)
 	}
 	go forward(frames, s, done)
 

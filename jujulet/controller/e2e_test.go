@@ -72,9 +72,9 @@ func (c *cluster) up() {
 }
 
 // await waits until check holds of the status.
-func (c *cluster) await(what string, check func(model.Status) bool) model.Status {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
+func (c *cluster) await(t *testing.T, what string, check func(model.Status) bool) model.Status {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	var last model.Status
 	err := c.Wait(ctx, func(ctx context.Context) (bool, error) {
@@ -82,17 +82,17 @@ func (c *cluster) await(what string, check func(model.Status) bool) model.Status
 		last, err = c.Status(ctx)
 		return err == nil && check(last), err
 	})
-	require.NoError(c.t, err, "%s: %+v", what, last.Applications)
+	require.NoError(t, err, "%s: %+v", what, last.Applications)
 	return last
 }
 
 // run runs a command in a unit's container.
-func (c *cluster) run(unit, container string, command ...string) (string, int) {
-	c.t.Helper()
+func (c *cluster) run(t *testing.T, unit, container string, command ...string) (string, int) {
+	t.Helper()
 	var out bytes.Buffer
-	code, err := c.Shell(c.t.Context(), control.ShellRequest{Unit: unit, Container: container, Command: command},
+	code, err := c.Shell(t.Context(), control.ShellRequest{Unit: unit, Container: container, Command: command},
 		control.Streams{Stdout: &out, Stderr: &out})
-	require.NoError(c.t, err)
+	require.NoError(t, err)
 	return out.String(), code
 }
 
@@ -112,7 +112,7 @@ func TestEndToEnd(t *testing.T) {
 	result, err := c.Deploy(ctx, control.DeployRequest{Charm: trivial, Units: 2, Resources: map[string]string{"web-image": "host"}})
 	require.NoError(t, err)
 	require.Equal(t, "trivial", result.Application)
-	ready := c.await("deployed", func(s model.Status) bool {
+	ready := c.await(t, "deployed", func(s model.Status) bool {
 		return settled(s, "trivial/0", "hello") && settled(s, "trivial/1", "hello")
 	})
 	app := ready.Applications["trivial"]
@@ -134,16 +134,16 @@ func TestEndToEnd(t *testing.T) {
 		require.Equal(t, control.KindNotFound, control.KindOf(err))
 	})
 	t.Run("isolation", func(t *testing.T) {
-		_, code := c.run("trivial/0", "charm", "sh", "-c", "echo x > /etc/of-the-charm && test -e /etc/of-the-charm")
+		_, code := c.run(t, "trivial/0", "charm", "sh", "-c", "echo x > /etc/of-the-charm && test -e /etc/of-the-charm")
 		require.Zero(t, code)
-		_, code = c.run("trivial/0", "web", "test", "-e", "/etc/of-the-charm")
+		_, code = c.run(t, "trivial/0", "web", "test", "-e", "/etc/of-the-charm")
 		require.NotZero(t, code)
 		require.NoFileExists(t, "/etc/of-the-charm")
-		_, code = c.run("trivial/0", "charm", "test", "-e", filepath.Join(c.state, "model.db"))
+		_, code = c.run(t, "trivial/0", "charm", "test", "-e", filepath.Join(c.state, "model.db"))
 		require.NotZero(t, code, "the state folder must be hidden")
 	})
 	t.Run("names", func(t *testing.T) {
-		out, code := c.run("trivial/0", "charm", "getent", "hosts", "trivial-1.trivial-endpoints.dev.svc.cluster.local")
+		out, code := c.run(t, "trivial/0", "charm", "getent", "hosts", "trivial-1.trivial-endpoints.dev.svc.cluster.local")
 		require.Zero(t, code, out)
 		require.Contains(t, out, app.Units["trivial/1"].Pod.Address)
 	})
@@ -157,16 +157,16 @@ func TestEndToEnd(t *testing.T) {
 	})
 	t.Run("config", func(t *testing.T) {
 		require.NoError(t, c.SetConfig(ctx, control.ConfigChange{Application: "trivial", Set: map[string]string{"greeting": "ahoy"}}))
-		c.await("configured", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
+		c.await(t, "configured", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
 	})
 	t.Run("kill pod", func(t *testing.T) { testKillPod(t, c) })
 	t.Run("kill agent", func(t *testing.T) { testKillAgent(t, c) })
 	t.Run("resume", func(t *testing.T) { testResume(t, c) })
 	t.Run("remove", func(t *testing.T) {
 		require.NoError(t, c.Scale(ctx, "trivial", 1))
-		c.await("scaled", func(s model.Status) bool { return len(s.Applications["trivial"].Units) == 1 })
+		c.await(t, "scaled", func(s model.Status) bool { return len(s.Applications["trivial"].Units) == 1 })
 		require.NoError(t, c.RemoveApplication(ctx, control.RemoveRequest{Application: "trivial"}))
-		c.await("removed", func(s model.Status) bool { return len(s.Applications) == 0 })
+		c.await(t, "removed", func(s model.Status) bool { return len(s.Applications) == 0 })
 		require.Eventually(t, func() bool {
 			_, err := c.Objects(ctx, "statefulset", "trivial")
 			return control.KindOf(err) == control.KindNotFound
@@ -183,13 +183,13 @@ func testKillPod(t *testing.T, c *cluster) {
 	leader := before.Applications["trivial"].Leader
 	old := before.Applications["trivial"].Units[leader].Pod
 	require.NoError(t, c.Kill(ctx, control.KillPod, leader))
-	after := c.await("pod made again", func(s model.Status) bool {
+	after := c.await(t, "pod made again", func(s model.Status) bool {
 		now := s.Applications["trivial"].Units[leader].Pod
 		return now.UID != "" && now.UID != old.UID && settled(s, leader, "ahoy")
 	})
 	require.NotEqual(t, old.Address, after.Applications["trivial"].Units[leader].Pod.Address)
 	require.Equal(t, leader, after.Applications["trivial"].Leader, "the lease outlives the pod")
-	hooks, _ := c.run(leader, "charm", "cat", "/root/hooks")
+	hooks, _ := c.run(t, leader, "charm", "cat", "/root/hooks")
 	require.True(t, strings.HasPrefix(hooks, "hooks/upgrade-charm\nhooks/config-changed\nhooks/start\n"), hooks)
 	require.NotContains(t, hooks, "hooks/install")
 }
@@ -201,7 +201,7 @@ func testKillAgent(t *testing.T, c *cluster) {
 	require.NoError(t, err)
 	require.NoError(t, c.Kill(ctx, control.KillAgent, "trivial/1"))
 	count := func() int {
-		hooks, _ := c.run("trivial/1", "charm", "cat", "/root/hooks")
+		hooks, _ := c.run(t, "trivial/1", "charm", "cat", "/root/hooks")
 		return strings.Count(hooks, "hooks/start\n")
 	}
 	require.Eventually(t, func() bool { return count() == 2 }, 20*time.Second, 100*time.Millisecond)
@@ -232,7 +232,7 @@ func testResume(t *testing.T, c *cluster) {
 	_, err = c.Info(ctx)
 	require.Equal(t, control.KindUnavailable, control.KindOf(err))
 	c.up()
-	after := c.await("resumed", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
+	after := c.await(t, "resumed", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
 	require.Equal(t, before.Model.UUID, after.Model.UUID)
 	require.Equal(t, before.Applications["trivial"].Address, after.Applications["trivial"].Address)
 	again, err := c.Objects(ctx, "service", "trivial")
