@@ -94,13 +94,21 @@ func TestConnectErrorsInside(t *testing.T) {
 	t.Logf("%d connect errors at worst", worst)
 
 	for i := range 6 {
-		conn, err := net.Dial("tcp", addresses[1])
-		require.NoError(t, err)
-		require.NoError(t, conn.Close())
-		require.Eventually(t, func() bool { return connectErrors(t, server) >= min(i+1, 5) }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool {
+			bareConnect(addresses[1])
+			return connectErrors(t, server) > min(i, 4)
+		}, 20*time.Second, 50*time.Millisecond)
 	}
 	err = server.Root.Session(t.Context(), addresses[1])
 	require.Equal(t, database.CodeHostBlocked, database.Code(err), "%v", err)
+}
+
+// bareConnect connects and hangs up. One that HAProxy sees hang up before it has
+// connected to the server itself does not count there.
+func bareConnect(address string) {
+	if conn, err := net.Dial("tcp", address); err == nil {
+		conn.Close()
+	}
 }
 
 // startHAProxy runs the gateway's configuration with its checks in a hurry.

@@ -33,7 +33,7 @@ const (
 	settling = time.Second
 	// startLimit and reloadLimit bound waiting for HAProxy to answer.
 	startLimit  = 5 * time.Second
-	reloadLimit = 3 * time.Second
+	reloadLimit = 5 * time.Second
 	pollPeriod  = 10 * time.Millisecond
 	maxProblem  = 300
 )
