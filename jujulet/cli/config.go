@@ -35,8 +35,9 @@ func newConfig(a *app) *cobra.Command {
     jujulet config drawbridge-k8s expose-external=loadbalancer
     jujulet config drawbridge-k8s loadbalancer-extra-annotations=@annotations.json
     jujulet config drawbridge-k8s --reset expose-external`,
-		Args: func(_ *cobra.Command, args []string) error { return o.parse(args) },
-		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
+		ValidArgsFunction: a.completeApplications(),
+		Args:              func(_ *cobra.Command, args []string) error { return o.parse(args) },
+		RunE:              a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
 	}
 	cmd.Flags().StringSliceVar(&o.reset, "reset", nil, "Reset these options to their defaults (comma-separated)")
 	cmd.Flags().StringVar(&o.file, "file", "", "Set options from a YAML file")

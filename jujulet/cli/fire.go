@@ -20,6 +20,7 @@ func newFire(a *app) *cobra.Command {
 remote=<unit or application> for joined, changed and departed.`,
 		Example: `    jujulet fire drawbridge-k8s/0 update-status
     jujulet fire drawbridge-k8s/0 database-relation-changed relation=database:4 remote=client-k8s`,
+		ValidArgsFunction: a.completeUnits(),
 		Args: func(_ *cobra.Command, args []string) (err error) {
 			if len(args) < 2 {
 				return usageErrorf("expected a unit and a hook, such as: fire foo/0 update-status")

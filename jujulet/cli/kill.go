@@ -38,7 +38,12 @@ func newKill(a *app) *cobra.Command {
 			}
 			return checkEmpty(args[2:])
 		},
-		ValidArgs: []string{"pod", "agent", "hook"},
-		RunE:      a.withClient(func(ctx context.Context, c *control.Client) error { return c.Kill(ctx, target, unit) }),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return []string{"pod", "agent", "hook"}, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.completeUnits()(cmd, args, word)
+		},
+		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return c.Kill(ctx, target, unit) }),
 	}
 }

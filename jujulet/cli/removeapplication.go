@@ -28,9 +28,10 @@ type removeApplicationOptions struct {
 func newRemoveApplication(a *app) *cobra.Command {
 	o := &removeApplicationOptions{app: a}
 	cmd := &cobra.Command{
-		Use:     "remove-application <application> [<application> ...]",
-		Short:   "Remove applications from the model",
-		Example: "    jujulet remove-application --no-prompt client-k8s",
+		Use:               "remove-application <application> [<application> ...]",
+		Short:             "Remove applications from the model",
+		Example:           "    jujulet remove-application --no-prompt client-k8s",
+		ValidArgsFunction: a.completeApplications(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageErrorf("no application specified")

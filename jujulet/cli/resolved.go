@@ -19,6 +19,7 @@ func newResolved(a *app) *cobra.Command {
 		Short:   "Mark unit errors resolved and re-execute failed hooks",
 		Example: `    jujulet resolved drawbridge-k8s/0
     jujulet resolved --all --no-retry`,
+		ValidArgsFunction: a.completeUnits(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if request.All && len(args) > 0 {
 				return usageErrorf("specifying unit names(s) with --all is not supported")

@@ -80,17 +80,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// noArgs and atMost refuse further arguments as juju does.
+// noArgs refuses arguments as juju does.
 func noArgs(_ *cobra.Command, args []string) error { return checkEmpty(args) }
-
-func atMost(n int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return checkEmpty(args[n:])
-		}
-		return nil
-	}
-}
 
 func checkEmpty(args []string) error {
 	if len(args) == 0 {

@@ -35,8 +35,9 @@ func newRun(a *app) *cobra.Command {
 standard error, results on standard output. Values are read as YAML; a dot in a key nests.`,
 		Example: `    jujulet run drawbridge-k8s/leader get-endpoints
     jujulet run client-k8s/0 query sql="SELECT 1" --format json`,
-		Args: func(_ *cobra.Command, args []string) error { return o.parse(args) },
-		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
+		ValidArgsFunction: a.completeUnits(),
+		Args:              func(_ *cobra.Command, args []string) error { return o.parse(args) },
+		RunE:              a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.paramsFile, "params", "", "Path to a YAML file of parameters")

@@ -16,9 +16,10 @@ func newScaleApplication(a *app) *cobra.Command {
 	var application string
 	var units int
 	return &cobra.Command{
-		Use:     "scale-application <application> <scale>",
-		Short:   "Set the desired number of application units",
-		Example: "    jujulet scale-application drawbridge-k8s 3",
+		Use:               "scale-application <application> <scale>",
+		Short:             "Set the desired number of application units",
+		Example:           "    jujulet scale-application drawbridge-k8s 3",
+		ValidArgsFunction: a.completeApplications(),
 		Args: func(_ *cobra.Command, args []string) (err error) {
 			switch {
 			case len(args) == 0:

@@ -15,10 +15,11 @@ import (
 func newSetLeader(a *app) *cobra.Command {
 	var unit string
 	return &cobra.Command{
-		Use:     "set-leader <unit>",
-		Short:   "Move leadership to a unit at once",
-		Long:    "Move the leadership of an application to one of its units at once, without waiting for the lease to end.",
-		Example: "    jujulet set-leader drawbridge-k8s/1",
+		Use:               "set-leader <unit>",
+		Short:             "Move leadership to a unit at once",
+		Long:              "Move the leadership of an application to one of its units at once, without waiting for the lease to end.",
+		Example:           "    jujulet set-leader drawbridge-k8s/1",
+		ValidArgsFunction: a.completeUnits(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageErrorf("no unit specified")

@@ -33,8 +33,9 @@ The exit code is the command's.`,
 		Example: `    jujulet shell drawbridge-k8s/0
     jujulet shell drawbridge-k8s/0 --container gateway -- cat /etc/haproxy/haproxy.cfg
     jujulet shell --outside -- mariadb -h 10.64.140.43 -P 6446 -u USER -p`,
-		Args: func(cmd *cobra.Command, args []string) error { return o.parse(cmd, args) },
-		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
+		ValidArgsFunction: a.completeUnits(),
+		Args:              func(cmd *cobra.Command, args []string) error { return o.parse(cmd, args) },
+		RunE:              a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.request.Outside, "outside", false, "Run on a host outside the cluster")

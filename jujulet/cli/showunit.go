@@ -26,6 +26,7 @@ func newShowUnit(a *app) *cobra.Command {
 		Short: "Show information about a unit, its relations and databags",
 		Example: `    jujulet show-unit client-k8s/0
     jujulet show-unit client-k8s/0 --endpoint database --app`,
+		ValidArgsFunction: a.completeUnits(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageErrorf("an unit name must be supplied")

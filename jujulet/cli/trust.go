@@ -24,6 +24,7 @@ func newTrust(a *app) *cobra.Command {
 		Short: "Set the trust status of a deployed application",
 		Example: `    jujulet trust drawbridge-k8s --scope=cluster
     jujulet trust drawbridge-k8s --remove`,
+		ValidArgsFunction: a.completeApplications(),
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
