@@ -753,3 +753,14 @@ func TestEvent_KindsAreAllHandled(t *testing.T) {
 	}
 
 }
+
+// A client whose own endpoint is called like ours to the backend is no backend to come.
+func TestBackendGone_ThoughAClientIsListedThere(t *testing.T) {
+	t.Parallel()
+	w := balanced(t)
+	w.juju.relations = append(w.juju.relations[:1], w.juju.relations[2:]...)
+	w.juju.hidden[endpointBackend] = []string{"client-k8s"}
+	require.Zero(t, w.hook("update-status"))
+	require.Equal(t, "blocked", w.juju.status)
+	require.NotContains(t, w.bag("database:7"), "secret-user")
+}

@@ -252,9 +252,11 @@ func (j *fakeJuju) goalState() any {
 		if r.endpoint == endpointPeers || r.broken {
 			continue
 		}
-		add(r.endpoint, r.remote)
-		for _, unit := range r.units {
-			add(r.endpoint, unit)
+		for _, endpoint := range []string{r.endpoint, "database"} { // the other side's endpoint is called so too
+			add(endpoint, r.remote)
+			for _, unit := range r.units {
+				add(endpoint, unit)
+			}
 		}
 	}
 	for endpoint, apps := range j.hidden {

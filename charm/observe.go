@@ -113,20 +113,13 @@ func (p *pass) observeBackend(ctx context.Context) error {
 	}
 	b := &p.backend
 	if len(ids) == 0 {
-		_, breaking := p.event.Breaking()
-		switch {
-		case breaking && p.event.Endpoint == endpointBackend:
-			b.state = relation.BackendGone
-		case p.hidden(endpointBackend, nil):
-			b.state = relation.BackendUnknown
-		default:
-			b.state = relation.BackendGone
-		}
-		return nil
+		return p.absentBackend(ctx)
 	}
 	b.id, b.state = ids[len(ids)-1], relation.BackendIncomplete
-	if b.app, _, err = p.members(ctx, b.id); err != nil {
-		return p.incomplete(err)
+	for _, id := range ids {
+		if b.app, _, err = p.members(ctx, id); err != nil {
+			return p.incomplete(err)
+		}
 	}
 	bag, err := p.tools.RelationGetApp(ctx, b.id, b.app)
 	if err != nil {
@@ -145,6 +138,29 @@ func (p *pass) observeBackend(ctx context.Context) error {
 		return nil // a follower needs the endpoints alone
 	}
 	return p.observeSecrets(ctx)
+}
+
+// absentBackend tells a backend that is gone from one that Juju knows and this unit does not see yet.
+func (p *pass) absentBackend(ctx context.Context) error {
+	p.backend.state = relation.BackendGone
+	_, breaking := p.event.Breaking()
+	if breaking && p.event.Endpoint == endpointBackend || !p.hidden(endpointBackend) {
+		return nil
+	}
+	// A client application is listed there as well if its own endpoint happens to have that name.
+	ids, err := p.relationIDs(ctx, endpointClients)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, _, err := p.members(ctx, id); err != nil && !refusedByTool(err) {
+			return err
+		}
+	}
+	if p.hidden(endpointBackend) {
+		p.backend.state = relation.BackendUnknown
+	}
+	return nil
 }
 
 // observeSecrets reads the secrets that the backend's answer names.
@@ -200,6 +216,9 @@ func (p *pass) relationIDs(ctx context.Context, endpoint string) ([]string, erro
 		return nil, err
 	}
 	breaking, broken := p.event.Breaking()
+	if broken {
+		p.see(p.event.RemoteApp)
+	}
 	var alive []string
 	for _, id := range ids {
 		if number, err := hooks.ParseRelationID(id); err != nil || broken && number == breaking && p.event.Endpoint == endpoint {
@@ -210,9 +229,14 @@ func (p *pass) relationIDs(ctx context.Context, endpoint string) ([]string, erro
 	return alive, nil
 }
 
-// members returns the application on the other side of a relation, and its units. Juju names no application while it has
-// no unit there, except when asked for it.
+// members returns the application on the other side of a relation, and its units, and remembers the application as seen.
+// Juju lists no application with the units, and has to be asked for it where there are none.
 func (p *pass) members(ctx context.Context, id string) (app string, units []string, err error) {
+	defer func() {
+		if err == nil {
+			p.see(app)
+		}
+	}()
 	if units, err = p.tools.RelationUnits(ctx, id); err != nil {
 		return "", nil, err
 	}
@@ -226,10 +250,20 @@ func (p *pass) members(ctx context.Context, id string) (app string, units []stri
 	return app, nil, err
 }
 
-// hidden reports whether Juju lists an application on the endpoint that no relation seen by this unit belongs to.
-func (p *pass) hidden(endpoint string, seen map[string]bool) bool {
+// see remembers that an application is on the other side of a relation that this unit sees.
+func (p *pass) see(app string) {
+	if p.apps == nil {
+		p.apps = map[string]bool{}
+	}
+	p.apps[app] = true
+}
+
+// hidden reports whether Juju lists an application on the endpoint that no relation seen by this unit belongs to, whatever
+// its endpoint: goal-state lists an application under the names of both sides' endpoints (Juju 3.6), so a backend whose
+// endpoint is called `database` stands among our clients.
+func (p *pass) hidden(endpoint string) bool {
 	for member := range p.goal.Relations[endpoint] {
-		if !strings.Contains(member, "/") && !seen[member] {
+		if !strings.Contains(member, "/") && !p.apps[member] {
 			return true
 		}
 	}

@@ -41,6 +41,8 @@ type pass struct {
 	dying      bool
 	planned    int
 	goal       hooktool.GoalState
+	// apps are the applications on the other side of the relations that this unit sees.
+	apps map[string]bool
 
 	peerID    string
 	peerBag   map[string]string

@@ -215,16 +215,7 @@ func (p *pass) refreshTLS(ctx context.Context, c *client) error {
 }
 
 // hiddenClients reports whether Juju lists a client application that no relation seen here belongs to.
-func (p *pass) hiddenClients() bool {
-	seen := map[string]bool{}
-	for _, c := range p.clients {
-		seen[c.app] = true
-	}
-	if breaking, ok := p.event.Breaking(); ok && p.event.Endpoint == endpointClients && breaking >= 0 {
-		seen[p.event.RemoteApp] = true
-	}
-	return p.hidden(endpointClients, seen)
-}
+func (p *pass) hiddenClients() bool { return p.hidden(endpointClients) }
 
 // orphans reports whether users may be left of relations that are gone.
 func (p *pass) orphans() bool { return p.state.Sweep || len(p.gone()) > 0 }
