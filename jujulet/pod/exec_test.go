@@ -187,6 +187,9 @@ func TestContainer_MainCommandEnds(t *testing.T) {
 		t.Fatal("the container has not ended")
 	}
 	require.Equal(t, []string{pod.CharmContainer}, p.Running())
+	exit, ended := p.LastExit("job")
+	require.True(t, ended)
+	require.Equal(t, 3, exit)
 	eventually(t, "the output is copied", func() bool { return out.String() == "me\n" })
 	_, err := p.Exec(t.Context(), "job", pod.Command{Args: []string{"true"}})
 	require.ErrorContains(t, err, "does not run")

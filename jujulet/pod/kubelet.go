@@ -30,12 +30,15 @@ type container struct {
 }
 
 // end marks a container as ended, after all that container-init said has been read.
-func (c *container) end() {
+func (p *Pod) end(c *container) {
 	for range c.started {
 		continue
 	}
+	p.mu.Lock()
+	p.exits[c.name] = c.exit
+	p.mu.Unlock()
 	c.control.Close()
-	_ = os.RemoveAll(c.base)
+	_ = os.RemoveAll(c.base) // it is on a tmpfs; what stays goes with the pod
 	close(c.done)
 }
 
@@ -91,6 +94,15 @@ func (p *Pod) ContainerDone(name string) <-chan struct{} {
 		return closed
 	}
 	return c.done
+}
+
+// LastExit returns the exit code of the main command when the container of that name last ended; -1 if it was killed or had no
+// main command. The second result is false if it has not ended yet.
+func (p *Pod) LastExit(name string) (int, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	code, ok := p.exits[name]
+	return code, ok
 }
 
 // StartContainer starts a container of the pod's Spec that does not run, with a fresh root; the folders that the
@@ -178,7 +190,7 @@ func (p *Pod) startInit(ctx context.Context, spec Container, base string) (*cont
 	defer theirs.Close()
 	c := &container{
 		name: spec.Name, base: base, control: control,
-		started: make(chan containerAnswer, 4), done: make(chan struct{}),
+		started: make(chan containerAnswer, 4), done: make(chan struct{}), exit: -1,
 	}
 	p.mu.Lock()
 	switch {
@@ -210,7 +222,7 @@ func (p *Pod) startInit(ctx context.Context, spec Container, base string) (*cont
 		p.mu.Unlock()
 		s.abandon()
 		control.Close()
-		c.end()
+		p.end(c)
 		return nil, err
 	}
 	return c, nil

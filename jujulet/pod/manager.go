@@ -66,7 +66,7 @@ func (m *Manager) Start(ctx context.Context, s Spec) (*Pod, error) {
 	m.next++
 	base := filepath.Join(m.options.Dir, strconv.Itoa(m.next))
 	m.mu.Unlock()
-	p := &Pod{manager: m, spec: s, base: base, done: make(chan struct{}), containers: map[string]*container{}}
+	p := &Pod{manager: m, spec: s, base: base, done: make(chan struct{}), containers: map[string]*container{}, exits: map[string]int{}}
 	if err := p.start(ctx); err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("cannot start pod %s: %w", s.Name, err)
@@ -105,7 +105,8 @@ type Pod struct {
 	answers chan initAnswer
 
 	mu         sync.Mutex
-	containers map[string]*container
+	containers map[string]*container // nil when the pod has ended
+	exits      map[string]int
 	next       int
 }
 
@@ -266,7 +267,7 @@ func (p *Pod) follow(ended chan<- struct{}) {
 		delete(p.containers, a.Ended)
 		p.mu.Unlock()
 		if c != nil {
-			c.end()
+			p.end(c)
 		}
 	}
 }
@@ -279,7 +280,7 @@ func (p *Pod) clean() {
 	p.containers = nil
 	p.mu.Unlock()
 	for _, c := range left {
-		c.end()
+		p.end(c)
 	}
 	if p.manager.options.Detach != nil {
 		p.manager.options.Detach(p.spec)

@@ -32,10 +32,11 @@ type proxy struct {
 	links *links
 	log   *slog.Logger
 
-	mu    sync.Mutex
-	ports map[netip.AddrPort]*openPort
-	conns map[*session]struct{}
-	busy  sync.WaitGroup
+	mu     sync.Mutex
+	ports  map[netip.AddrPort]*openPort
+	conns  map[*session]struct{}
+	closed bool
+	busy   sync.WaitGroup
 }
 
 // openPort is one listening socket.
@@ -193,6 +194,10 @@ func (p *proxy) accept(open *openPort) {
 		ctx, cancel := context.WithCancel(context.Background())
 		s := &session{at: at.Addr(), client: client, cancel: cancel}
 		p.mu.Lock()
+		if p.closed {
+			cancel()
+			reset(client)
+		}
 		p.conns[s] = struct{}{}
 		p.mu.Unlock()
 		p.busy.Go(func() {
@@ -262,6 +267,7 @@ func reset(c *net.TCPConn) {
 // close ends all ports and connections.
 func (p *proxy) close() {
 	p.mu.Lock()
+	p.closed = true
 	for at, open := range p.ports {
 		open.listener.Close()
 		delete(p.ports, at)
