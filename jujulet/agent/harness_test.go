@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +54,8 @@ type world struct {
 	clock  *clock
 	agents map[string]*agent.Agent
 	roots  map[string]string
-	remote bool // agents reach the model over a socket
+	seen   map[string][]string // hooks collected by collect
+	taken  map[string]int      // bytes that take has returned, by file
 }
 
 func newWorld(t *testing.T) *world {
@@ -63,6 +63,7 @@ func newWorld(t *testing.T) *world {
 	t.Parallel()
 	w := &world{
 		t: t, dir: t.TempDir(), agents: map[string]*agent.Agent{}, roots: map[string]string{},
+		seen: map[string][]string{}, taken: map[string]int{},
 		clock: &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	}
 	w.open()
@@ -140,14 +141,12 @@ func (w *world) agent(unit string) *agent.Agent {
 		w.newPod(unit)
 	}
 	a, err := agent.New(agent.Options{
-		Controller: w.controller(unit), Unit: unit, Root: w.roots[unit], Clock: w.clock.Now, NoPebble: true, Seed: 1,
+		Controller: w.model, Unit: unit, Root: w.roots[unit], Clock: w.clock.Now, NoPebble: true, Seed: 1,
 	})
 	require.NoError(w.t, err)
 	w.agents[unit] = a
 	return a
 }
-
-func (w *world) controller(string) agent.Controller { return w.model }
 
 // newPod gives the unit an empty disk and a fresh agent: its pod was replaced.
 func (w *world) newPod(unit string) {
@@ -221,8 +220,13 @@ func (w *world) take(kind, unit string) []string {
 	if err != nil {
 		return nil
 	}
-	require.NoError(w.t, os.Remove(name))
-	return strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
+	text := string(raw[w.taken[name]:])
+	text = text[:strings.LastIndex(text, "\n")+1] // whole lines only
+	w.taken[name] += len(text)
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(text, "\n"), "\n")
 }
 
 // bag reads a databag from the model's status.
@@ -248,12 +252,6 @@ func (w *world) unit(name string) model.UnitStatus {
 	return u
 }
 
-func sortedCopy(s []string) []string {
-	out := append([]string(nil), s...)
-	sort.Strings(out)
-	return out
-}
-
 // touch makes a file that scripts look for in $DIR; untouch removes it.
 func (w *world) touch(name string) {
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, name), nil, 0o600))
@@ -269,4 +267,35 @@ func (w *world) await(name string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// waitFor polls a condition with a deadline.
+func (w *world) waitFor(ok func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("condition not reached; seen %v", w.seen)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// waitIdle waits until the unit's agent says that nothing is left to do.
+func (w *world) waitIdle(unit string) {
+	w.t.Helper()
+	w.waitFor(func() bool { return w.unit(unit).Idle })
+	w.collect(unit)
+	w.seen[unit] = nil
+}
+
+// collect adds the unit's trace to seen.
+func (w *world) collect(unit string) { w.seen[unit] = append(w.seen[unit], w.trace(unit)...) }
+
+// hear waits until the unit's charm has said n lines more, and returns them.
+func (w *world) hear(unit string, n int) []string {
+	w.t.Helper()
+	var out []string
+	w.waitFor(func() bool { out = append(out, w.said(unit)...); return len(out) >= n })
+	return out
 }
