@@ -82,7 +82,7 @@ type starter func(ctx context.Context, command pod.Command) (running, error)
 func (c *Controller) shellStarter(r *control.ShellRequest) (starter, error) {
 	if r.Outside {
 		if r.Self {
-			r.Command = append([]string{c.config.Jujulet}, r.Command...)
+			r.Command = append([]string{control.BinaryInPod}, r.Command...)
 		}
 		return c.startOutside, nil
 	}
