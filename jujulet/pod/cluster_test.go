@@ -4,6 +4,7 @@
 package pod_test
 
 import (
+	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,57 @@ func TestClusterInit(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	require.NotContains(t, string(mounts), "shared:")
+}
+
+// The death of the cluster process takes along all that is in it.
+func TestCluster_Kill(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		kill func(*testing.T, *pod.Cluster)
+	}{
+		{"by who started it", func(_ *testing.T, c *pod.Cluster) { c.Kill() }},
+		{"by another", func(t *testing.T, c *pod.Cluster) { require.NoError(t, pod.KillCluster(t.Context(), c.PID())) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := shortDir(t)
+			mounts, err := os.ReadFile("/proc/self/mountinfo")
+			require.NoError(t, err)
+			read, write, err := os.Pipe()
+			require.NoError(t, err)
+			defer read.Close()
+			c, err := pod.StartCluster(t.Context(), pod.ClusterOptions{Env: []string{clusterOnly + "=" + dir}, Stdout: write, Stderr: write})
+			require.NoError(t, err)
+			require.NoError(t, write.Close())
+			lines := bufio.NewScanner(read)
+			require.True(t, lines.Scan())
+			require.Equal(t, "ready", lines.Text())
+			require.Len(t, sleepers(t), 3)
+			test.kill(t, c)
+			require.Empty(t, sleepers(t))
+			require.Error(t, c.Wait())
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, entries, "the pods' folders were on a file system of the cluster process")
+			after, err := os.ReadFile("/proc/self/mountinfo")
+			require.NoError(t, err)
+			require.Equal(t, string(mounts), string(after))
+			require.NoError(t, pod.KillCluster(t.Context(), c.PID()), "it is gone already")
+		})
+	}
+}
+
+// sleepers returns the processes that sleep in the pods of TestCluster_Kill.
+func sleepers(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	var found []string
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && string(text) == "sleep\x00967\x00" {
+			found = append(found, file)
+		}
+	}
+	return found
 }
 
 // BenchmarkStart measures a pod of a charm container and one workload container from nothing to killed.

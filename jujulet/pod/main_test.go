@@ -4,6 +4,7 @@
 package pod_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -15,6 +16,31 @@ import (
 // checkOnly is an environment variable that makes this program say what pod.Check says.
 const checkOnly = "POD_TEST_CHECK"
 
+// clusterOnly is an environment variable that makes this program a cluster process with pods, which waits to be killed. Its
+// value is the folder of the pods.
+const clusterOnly = "POD_TEST_CLUSTER"
+
+// inner is the life of such a process.
+func inner(dir string) error {
+	if err := pod.ClusterInit(0); err != nil {
+		return err
+	}
+	m, err := pod.NewManager(pod.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	for i := range 3 {
+		_, err := m.Start(context.Background(), pod.Spec{Name: fmt.Sprintf("app-%d", i), Containers: []pod.Container{
+			{Name: pod.CharmContainer}, {Name: "work", Command: []string{"sleep", "967"}},
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	fmt.Println("ready")
+	select {}
+}
+
 // The tests run in a cluster process; what they leave behind is seen from the host.
 func TestMain(m *testing.M) {
 	if os.Getenv(checkOnly) != "" {
@@ -23,6 +49,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if dir := os.Getenv(clusterOnly); dir != "" && !(len(os.Args) > 1 && pod.IsCommand(os.Args[1])) {
+		fmt.Println(inner(dir))
+		os.Exit(1)
 	}
 	os.Exit(podtest.Main(m))
 }
