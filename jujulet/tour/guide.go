@@ -268,7 +268,7 @@ func (g *guide) query(ctx context.Context, where control.ShellRequest, address, 
 	if err != nil {
 		return 0, fmt.Errorf("cannot order a query: %w", err)
 	}
-	where.Self, where.Command = true, []string{QueryCommand}
+	where.Command = []string{control.BinaryInPod, QueryCommand}
 	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()

@@ -181,7 +181,7 @@ type probe struct {
 
 // startProbe runs a prober. Its first answers go into the map that answers selects.
 func (o *observer) startProbe(ctx context.Context, where control.ShellRequest, l Login, answers map[string]time.Time) (*probe, error) {
-	where.Self, where.Command = true, []string{ProbeCommand}
+	where.Command = []string{control.BinaryInPod, ProbeCommand}
 	in, orders := io.Pipe()
 	p := &probe{orders: orders, done: make(chan struct{})}
 	lines := &lineWriter{each: func(line []byte) error {

@@ -305,11 +305,8 @@ func (g *guide) off(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := g.readAsClient(ctx, &out, g.clusterAddress()); err != nil {
-		return out, err
-	}
 	g.snapshot(ctx)
-	return out, nil
+	return out, g.readAsClient(ctx, &out, g.clusterAddress())
 }
 
 // rowsOf reads the number of rows from the results of the client's action.

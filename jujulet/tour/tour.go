@@ -179,7 +179,7 @@ func (g *guide) tellStatuses(ctx context.Context) {
 				}
 				if told[e.Unit] != text {
 					told[e.Unit] = text
-					g.story.sayAt(s.Since, "%s %s", e.Unit, text)
+					g.story.sayAt(e.Time, "%s %s", e.Unit, text)
 				}
 			}
 		}

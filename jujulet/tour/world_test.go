@@ -293,10 +293,10 @@ func (w *world) session(_ context.Context, l Login, address string, _ time.Durat
 }
 
 func (w *world) Shell(ctx context.Context, r control.ShellRequest, s control.Streams) (int, error) {
-	if !r.Self || (r.Unit != clientUnit && !r.Outside) {
+	if r.Command[0] != control.BinaryInPod || (r.Unit != clientUnit && !r.Outside) {
 		return 1, errors.New("no such place")
 	}
-	switch r.Command[0] {
+	switch r.Command[1] {
 	case ProbeCommand:
 		return 0, newProber(s.Stdout, w.session).run(ctx, s.Stdin)
 	case QueryCommand:
