@@ -164,7 +164,7 @@ func TestRoot_NoInheritedFiles(t *testing.T) {
 	}})
 	out, _ := sh(t, p, "charm", "ls -l /proc/self/fd | grep -c -- '->'")
 	require.Equal(t, "4", out, "standard files and the folder that ls reads")
-	out, _ = sh(t, p, "main", "ls /proc/$(pgrep -x sleep || echo self)/fd | tr '\\n' ' '")
+	out, _ = sh(t, p, "main", "until pgrep -xf 'sleep 975' >/dev/null; do :; done; ls /proc/$(pgrep -xf 'sleep 975')/fd | tr '\\n' ' '")
 	require.Equal(t, "0 1 2", out)
 }
 

@@ -22,6 +22,7 @@ const HostRoot = "host"
 // read what the user keeps in them.
 var freshFolders = map[string]os.FileMode{
 	"proc": 0o555, "sys": 0o555, "dev": 0o755, "run": 0o755, "tmp": 0o777 | os.ModeSticky, "root": 0o700, "home": 0o755,
+	"charm": 0o755,
 }
 
 // rootBuilder makes the root file system of a container below target, which is a tmpfs of the
@@ -39,6 +40,7 @@ type rootBuilder struct {
 // One overlay of "/" would show none of the file systems mounted below it, and cannot be made in a user
 // namespace. Where to go deeper is read from the mounts; an overlay's EINVAL does not tell.
 func (b *rootBuilder) host() error {
+	b.hide = append(slices.Clone(b.hide), "/var/lib/juju") // a machine may be one of a real Juju
 	mounts, err := readMounts()
 	if err != nil {
 		return err

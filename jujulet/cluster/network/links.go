@@ -16,8 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bridgeName is the pods' bridge in the cluster process's namespace.
-const bridgeName = "br0"
+// bridgeName is the pods' bridge in the cluster process's namespace, outsideName the link to the outside host.
+const (
+	bridgeName  = "br0"
+	outsideName = "outside"
+)
 
 // links makes interfaces, addresses and routes.
 type links struct {
@@ -57,12 +60,45 @@ func newLinks(plan Plan) (*links, error) {
 	if err := netlink.RouteAdd(defaultRoute(unix.RTN_UNREACHABLE)); err != nil {
 		return nil, fmt.Errorf("cannot make default route: %w", err)
 	}
+	if err := l.forwardNothing(); err != nil {
+		return nil, err
+	}
 	for _, a := range []netip.Addr{plan.APIServer, plan.DNS} {
 		if err := l.addLocal(a); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
+}
+
+// nowhere is the number of a routing table in which everything is unreachable.
+const nowhere = 100
+
+// forwardNothing makes addresses of this namespace all that pods and the outside host reach through it. Packets between
+// them would arrive, but their answers would not.
+func (l *links) forwardNothing() error {
+	route := defaultRoute(unix.RTN_UNREACHABLE)
+	route.Table = nowhere
+	if err := netlink.RouteReplace(route); err != nil {
+		return fmt.Errorf("cannot make default route: %w", err)
+	}
+	for _, r := range forwardRules() {
+		if err := netlink.RuleAdd(r); err != nil {
+			return fmt.Errorf("cannot make routing rule: %w", err)
+		}
+	}
+	return nil
+}
+
+// forwardRules send what comes from outside this namespace nowhere, if it is not for an address of it.
+func forwardRules() []*netlink.Rule {
+	var rules []*netlink.Rule
+	for _, name := range []string{bridgeName, outsideName} {
+		r := netlink.NewRule()
+		r.IifName, r.Table, r.Priority, r.Family = name, nowhere, 100, unix.AF_INET
+		rules = append(rules, r)
+	}
+	return rules
 }
 
 // defaultRoute is a route of the given type to everywhere.
@@ -161,15 +197,14 @@ func (l *links) attachOutside(pid int) error {
 			Gw:  l.plan.OutsideGateway.AsSlice(),
 		}
 	}
-	name := "outside"
-	err := l.attach(name, 0, end{
+	err := l.attach(outsideName, 0, end{
 		pid: pid, address: l.plan.Outside.Addr(), bits: l.plan.Outside.Bits(),
 		routes: []*netlink.Route{to(l.plan.NodeRange), to(l.plan.LBRange), defaultRoute(unix.RTN_UNREACHABLE)},
 	})
 	if err != nil {
 		return err
 	}
-	link, err := netlink.LinkByName(name)
+	link, err := netlink.LinkByName(outsideName)
 	if err != nil {
 		return fmt.Errorf("cannot find link to the outside host: %w", err)
 	}
@@ -244,6 +279,9 @@ func (l *links) close() error {
 	var errs []error
 	for _, a := range l.localAddresses() {
 		errs = append(errs, l.removeLocal(a))
+	}
+	for _, r := range forwardRules() {
+		errs = append(errs, netlink.RuleDel(r))
 	}
 	return errors.Join(append(errs, netlink.RouteDel(defaultRoute(unix.RTN_UNREACHABLE)), netlink.LinkDel(l.bridge))...)
 }
