@@ -26,7 +26,9 @@ type modelLog struct {
 }
 
 // Enabled reports whether a record of this level goes anywhere.
-func (h modelLog) Enabled(ctx context.Context, level slog.Level) bool { return h.next.Enabled(ctx, level) }
+func (h modelLog) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
 
 // Handle writes a record to both logs.
 func (h modelLog) Handle(ctx context.Context, r slog.Record) error {

@@ -6,10 +6,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster/network"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
@@ -28,7 +31,29 @@ func (c *Controller) startNetwork(ctx context.Context, group *errgroup.Group) er
 	if err != nil {
 		return fmt.Errorf("cannot make the network: %w", err)
 	}
+	if err := refuseRange(c.plan.LBRange); err != nil {
+		return err
+	}
 	group.Go(func() error { return c.net.Run(ctx) })
+	return nil
+}
+
+// refuseRange makes all addresses of a range this process's own: what does not
+// answer there refuses at once. Without it such connects meet the unreachable
+// default route, and the kernel tells a source of that only once a second: the
+// others would wait for their packet to be sent again.
+func refuseRange(addresses netip.Prefix) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("cannot find loopback: %w", err)
+	}
+	err = netlink.RouteReplace(&netlink.Route{
+		LinkIndex: lo.Attrs().Index, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
+		Dst: &net.IPNet{IP: addresses.Masked().Addr().AsSlice(), Mask: net.CIDRMask(addresses.Bits(), 32)},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make route to %s: %w", addresses, err)
+	}
 	return nil
 }
 

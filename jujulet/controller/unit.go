@@ -127,12 +127,14 @@ func (u *unit) live(ctx context.Context) (err error) {
 		listener.Close()
 		return err
 	}
+	began := u.c.clock()
 	box, err := u.c.startSandbox(ctx, u.spec(app, address, folder))
 	if err != nil {
 		listener.Close()
 		return err
 	}
 	u.begin(box, object, app, address)
+	u.log.Info("pod started", "unit", u.name, "address", address, "took", u.c.clock().Sub(began).Round(time.Millisecond))
 	var work sync.WaitGroup
 	work.Go(func() { u.serveAgent(ctx, listener) })
 	for _, container := range u.containers() {
