@@ -17,7 +17,8 @@ import (
 // Bounds on how soon a watch of an object is opened again.
 const (
 	reopenFirst = 500 * time.Millisecond
-	reopenLast  = time.Minute
+	reopenLast  = 15 * time.Second
+	reopenEnded = 2 * time.Second  // the longest after one that the server ended
 	goodStream  = 30 * time.Second // one that lasted so long did not fail
 )
 
@@ -121,7 +122,11 @@ func (f *follower) keep(ctx context.Context, again <-chan struct{}, follow func(
 		case err != nil:
 			f.log.Debug("cannot follow", "error", err)
 		}
-		pause(ctx, again, backoff(reopenFirst, reopenLast, failures))
+		last := reopenLast
+		if err == nil {
+			last = reopenEnded
+		}
+		pause(ctx, again, backoff(reopenFirst, last, failures))
 		failures++
 	}
 }

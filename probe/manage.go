@@ -159,25 +159,23 @@ func StopWatch(ctx context.Context, dir string) error {
 		lock.release()
 		return nil
 	}
-	deadline := time.Now().Add(goneAfter)
+	deadline := time.Now().Add(deafAfter)
 	for ctx.Err() == nil {
+		limit := pollEvery // it may be starting, or be gone by itself
 		_, err := talk(ctx, dir, message{Stop: true})
-		if err == nil || time.Now().After(deadline) {
-			break
+		if err == nil {
+			limit = goneAfter
 		}
-		if lock, err := tryLock(dir); lock != nil || err != nil {
-			if lock != nil {
-				lock.release()
-			}
-			return err
-		}
-		pause(ctx, nil, pollEvery)
-	}
-	if lock, err := waitLock(ctx, dir, goneAfter); lock != nil || err != nil {
+		lock, lockErr := waitLock(ctx, dir, limit)
 		if lock != nil {
 			lock.release()
 		}
-		return err
+		if lock != nil || lockErr != nil {
+			return lockErr
+		}
+		if err == nil || time.Now().After(deadline) {
+			break
+		}
 	}
 	return endAndWait(ctx, dir)
 }
