@@ -80,7 +80,7 @@ func (t *txn) appStatus(a *appDoc) (ApplicationStatus, error) {
 		}
 	}
 	s.Ports = slices.Sorted(maps.Keys(ports))
-	s.Status = displayApp(a, units, s.Units)
+	s.Status = displayApp(a, units, deriveApp(a, units, s.Units))
 	return s, nil
 }
 
@@ -136,9 +136,12 @@ func displayWorkload(u *unitDoc) StatusValue {
 	return w
 }
 
-// displayApp derives the application's status from its units by severity, unless
-// a leader has ever set it.
-func displayApp(a *appDoc, units []*unitDoc, shown map[string]UnitStatus) StatusValue {
+// deriveApp derives the application's status from its units by severity, unless a
+// leader has ever set it.
+func deriveApp(a *appDoc, units []*unitDoc, shown map[string]UnitStatus) StatusValue {
+	if a.Status != nil {
+		return *a.Status
+	}
 	derived := StatusValue{Status: "unknown", Since: a.Created}
 	best := -1
 	for _, u := range units {
@@ -147,19 +150,20 @@ func displayApp(a *appDoc, units []*unitDoc, shown map[string]UnitStatus) Status
 			best, derived = s, w
 		}
 	}
-	if a.Status != nil {
-		derived = *a.Status
-	}
-	up := 0
+	return derived
+}
+
+// displayApp shows "installing agent" while no unit's agent has begun.
+func displayApp(a *appDoc, units []*unitDoc, derived StatusValue) StatusValue {
+	derived.Data = nil
 	for _, u := range units {
 		if u.Agent.Status != "allocating" {
-			up++
+			return derived
 		}
 	}
-	if up < a.Scale && up == 0 && severities[derived.Status] < severities["waiting"] {
+	if a.Scale > 0 && severities[derived.Status] < severities["waiting"] {
 		return StatusValue{Status: "waiting", Message: "installing agent", Since: derived.Since}
 	}
-	derived.Data = nil
 	return derived
 }
 

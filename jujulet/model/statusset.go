@@ -135,7 +135,7 @@ func (m *Model) AppStatusValue(_ context.Context, unit string) (StatusValue, map
 			units[o.Name] = o.Workload
 			shown[o.Name] = UnitStatus{Workload: o.Workload}
 		}
-		v = displayApp(a, all, shown)
+		v = deriveApp(a, all, shown)
 		return nil
 	})
 	return v, units, err
