@@ -719,6 +719,24 @@ func (w *world) quiet2(name string) {
 	}
 }
 
+func TestBackend_ThatLostItsDataGetsItsUsersAgain(t *testing.T) {
+	t.Parallel()
+	w := balanced(t)
+	w.client("database:8", "second")
+	w.settle()
+	before := fmt.Sprint(w.sql.users)
+	w.silence(backendAddress)
+	w.settle()
+	delete(w.sql.users, "relation-4-7")
+	w.answer(backendAddress)
+	require.Zero(t, w.hook("gateway-pebble-custom-notice", "JUJU_WORKLOAD_NAME", "gateway"))
+	require.Equal(t, before, fmt.Sprint(w.sql.users))
+	require.Equal(t, []string{"database orders", "user relation-4-7 on orders"}, w.sql.statements, "the other one is left alone")
+	w.settle()
+	w.quiet("update-status")
+	require.NotContains(t, w.juju.state["exposure"], "sweep")
+}
+
 func TestReconcile_MakesLostUsersAgain(t *testing.T) {
 	t.Parallel()
 	w := balanced(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/k8sservice"
+	"github.com/drawbridge-k8s/drawbridge/probe"
 	"github.com/drawbridge-k8s/drawbridge/relation"
 )
 
@@ -174,11 +175,17 @@ func (p *pass) why() string {
 				if verdict.MySQLCode == database.CodeHostBlocked {
 					return "the backend has blocked the gateway, error 1129: run FLUSH HOSTS on it"
 				}
-				return verdict.Reason
+				return shortReason(verdict)
 			}
 		}
 	}
 	return "its cluster IP does not answer"
+}
+
+// shortReason is why an address does not answer, without what the status says already.
+func shortReason(verdict probe.Verdict) string {
+	reason := strings.TrimPrefix(verdict.Reason, "cannot open a session at "+verdict.Address+": ")
+	return strings.TrimPrefix(reason, "dial tcp "+verdict.Address+": connect: ")
 }
 
 // hostsOf returns the hosts of addresses.

@@ -103,7 +103,8 @@ func (p *pass) direct(ctx context.Context) {
 	p.seen.direct = &verdict
 	if !verdict.OK {
 		p.backend.state = relation.BackendIncomplete
-		p.backend.missing = "a session: " + verdict.Reason
+		p.backend.missing = "a session: " + shortReason(verdict)
+		p.state.Sweep = true // it may come back without its data
 	}
 }
 

@@ -27,7 +27,7 @@ type state struct {
 	Unknown time.Time `json:"unknown,omitzero"`
 	// Made are the ids of client relations for which a user was made and not dropped yet.
 	Made []int `json:"made,omitempty"`
-	// Sweep says that users and secrets of relations gone under another leader may be left.
+	// Sweep says that the users on the backend are to be compared with the clients.
 	Sweep bool `json:"sweep,omitempty"`
 }
 

@@ -15,6 +15,9 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/relation"
 )
 
+// codeSelectDenied is the server's error for a SELECT without the right to it.
+const codeSelectDenied = 1142
+
 // users is the connection to the backend on which users are made, opened when the first one is due.
 type users struct {
 	admin admin
@@ -300,7 +303,9 @@ func (p *pass) dropSecrets(ctx context.Context, number int, backendNumber string
 	return nil
 }
 
-// sweep drops what relations left that ended under another leader. It runs once in a leader's term.
+// sweep compares the users on the backend with the clients: it drops what relations left that ended under another leader,
+// and makes again what a backend lost with its data. It runs once in a leader's term, and after each time that the
+// backend has not answered.
 func (p *pass) sweep(ctx context.Context) error {
 	sql, err := p.sql()
 	var found map[int]string
@@ -312,21 +317,39 @@ func (p *pass) sweep(ctx context.Context) error {
 			err = sql.DropUser(p.ext, found[number])
 		}
 	}
+	if database.Code(err) == codeSelectDenied {
+		p.log.Warn("the role on the backend may not list users; those left behind stay", "error", err)
+		p.state.Sweep = false
+		return nil
+	}
 	if err != nil {
-		p.log.Warn("cannot look for users left behind; trying again", "error", err)
+		p.log.Warn("cannot compare the backend's users with the clients; trying again", "error", err)
 		p.retryLater("drop users")
 		return nil
 	}
-	if err := p.sweepSecrets(ctx); err != nil {
-		return err
-	}
-	p.state.Sweep = false
 	for _, c := range p.clients {
-		if relation.HoldsCredentials(c.Own) && !slices.Contains(p.state.Made, c.number) {
+		if !relation.HoldsCredentials(c.Own) {
+			continue
+		}
+		if !slices.Contains(p.state.Made, c.number) {
 			p.state.Made = append(p.state.Made, c.number)
+		}
+		if found[c.number] != "" {
+			continue
+		}
+		if p.spent(ctx) {
+			return nil
+		}
+		p.log.Info("making a user again that the backend has lost", "relation", c.id)
+		if err := p.repairUser(ctx, c); err != nil {
+			return err
 		}
 	}
 	slices.Sort(p.state.Made)
+	if err := p.sweepSecrets(ctx); err != nil {
+		return err
+	}
+	p.state.Sweep = len(p.refusals) > 0
 	return nil
 }
 
