@@ -60,7 +60,7 @@ func newLinks(plan Plan) (*links, error) {
 	if err := netlink.RouteAdd(defaultRoute(unix.RTN_UNREACHABLE)); err != nil {
 		return nil, fmt.Errorf("cannot make default route: %w", err)
 	}
-	if err := l.forwardNothing(); err != nil {
+	if err := errors.Join(l.forwardNothing(), netlink.RouteReplace(l.refusal())); err != nil {
 		return nil, err
 	}
 	for _, a := range []netip.Addr{plan.APIServer, plan.DNS} {
@@ -69,6 +69,16 @@ func newLinks(plan Plan) (*links, error) {
 		}
 	}
 	return l, nil
+}
+
+// refusal is a route that makes the load balancer's addresses this namespace's own, assigned or not, so that
+// connections to one that does not answer are refused at once. What is merely unreachable is not told that reliably: the
+// kernel sends one source a few such messages in a row and then one a second, and who connects would wait for that.
+func (l *links) refusal() *netlink.Route {
+	return &netlink.Route{
+		LinkIndex: l.lo.Attrs().Index, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
+		Dst: &net.IPNet{IP: l.plan.LBRange.Masked().Addr().AsSlice(), Mask: net.CIDRMask(l.plan.LBRange.Bits(), 32)},
+	}
 }
 
 // nowhere is the number of a routing table in which everything is unreachable.
@@ -283,7 +293,7 @@ func (l *links) close() error {
 	for _, r := range forwardRules() {
 		errs = append(errs, netlink.RuleDel(r))
 	}
-	return errors.Join(append(errs, netlink.RouteDel(defaultRoute(unix.RTN_UNREACHABLE)), netlink.LinkDel(l.bridge))...)
+	return errors.Join(append(errs, netlink.RouteDel(l.refusal()), netlink.RouteDel(defaultRoute(unix.RTN_UNREACHABLE)), netlink.LinkDel(l.bridge))...)
 }
 
 // AllocatePodIP returns a pod address that is not in use, or prefer if that is free.

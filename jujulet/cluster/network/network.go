@@ -5,8 +5,8 @@
 // outside of the cluster, cluster DNS, a proxy that makes the addresses of Services connect, and a
 // load balancer.
 //
-// All of it lives in the network namespace of the cluster process, which has no way out: what
-// is not an address of the cluster is unreachable at once.
+// All of it lives in the network namespace of the cluster process, which has no way out: what is not an address of the
+// cluster is unreachable, and an address of the load balancer that does not answer refuses.
 //
 //	outside host 192.168.100.2 --- 192.168.100.1 [cluster process] 10.1.0.1 --- br0 --- pods 10.1.0.0/16
 //	                                               nodes, Services and load balancer
@@ -55,7 +55,8 @@ type Plan struct {
 	// APIServer and DNS are addresses of Services that are served by the cluster process itself and
 	// not by the proxy.
 	APIServer, DNS netip.Addr
-	// NodeRange and LBRange are what the outside host has a route to.
+	// NodeRange and LBRange are what the outside host has a route to. No other addresses may lie in LBRange than the load
+	// balancer's.
 	NodeRange, LBRange netip.Prefix
 	// Outside is the outside host's address and prefix; OutsideGateway is the cluster's end of it.
 	Outside        netip.Prefix
@@ -97,8 +98,8 @@ type LBSettings struct {
 	Kind LBKind `json:"kind"`
 	// AssignDelay is the time from the Service's request to its address in the status.
 	AssignDelay time.Duration `json:"assignDelay"`
-	// AnswerDelay is the time from then until the address answers; nobody, pods included, can
-	// connect before.
+	// AnswerDelay is the time from then until the address answers; before, it refuses everybody, pods
+	// included.
 	AnswerDelay time.Duration `json:"answerDelay"`
 	// DNSDelay is the time from the assignment of a host name until it resolves.
 	DNSDelay time.Duration `json:"dnsDelay"`
@@ -106,7 +107,7 @@ type LBSettings struct {
 	Pool []netip.Addr `json:"pool,omitempty"`
 	// Hold keeps any address from being assigned.
 	Hold bool `json:"hold"`
-	// Break keeps all assigned addresses from answering.
+	// Break has all assigned addresses refuse connections.
 	Break bool `json:"break"`
 	// Class is a spec.loadBalancerClass that this balancer serves besides Services without a class.
 	Class string `json:"class,omitempty"`

@@ -155,9 +155,13 @@ func TestNetwork_Slice(t *testing.T) {
 	until(t, c.outside, "10.10.0.11", 30446, "db-")
 	require.Equal(t, "EHOSTUNREACH", dial(t, c.outside, "10.152.183.77", 6446))
 	require.Equal(t, "EHOSTUNREACH", dial(t, c.outside, "10.1.0.20", 3306))
-	for _, away := range []string{"192.0.2.1", "192.168.100.2", "10.152.183.99", "10.64.140.99"} {
+	for _, away := range []string{"192.0.2.1", "192.168.100.2", "10.152.183.99"} {
 		require.Equal(t, "EHOSTUNREACH", dial(t, c.client, away, 80))
 	}
+	for range 10 {
+		require.Equal(t, "ECONNREFUSED", dial(t, c.client, "10.64.140.99", 6446))
+	}
+	require.Equal(t, "ECONNREFUSED", dial(t, c.outside, "10.64.140.99", 6446))
 }
 
 // A pod is reached again as soon as it is made again under its address, also by those that knew the old one; and what was
