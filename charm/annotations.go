@@ -23,7 +23,8 @@ func (r *configReader) annotations() map[string]string {
 	value := r.text(optAnnotations, "{}")
 	annotations, err := parseAnnotations(value)
 	if err != nil {
-		r.fail(optAnnotations, value, fmt.Sprintf(`a JSON object of strings such as {"example.com/a": "b"} (%v)`, err))
+		r.fail(optAnnotations, value, `a JSON object of strings such as {"example.com/a": "b"}`)
+		r.errs[len(r.errs)-1].Why = err.Error()
 		return nil
 	}
 	return annotations

@@ -66,10 +66,13 @@ type Options struct {
 	// Build identifies this build to the watch.
 	Build string
 
-	// The rooms, for tests of this package; nil means the real ones.
+	// NewGateway returns the unit's workload; nil means HAProxy behind PebbleSocket.
+	NewGateway func(log *slog.Logger) Gateway
+	// OpenAdmin opens the connection on which users are made; nil means SQL on the backend.
+	OpenAdmin func(ctx context.Context, c database.Credentials, address string) (Admin, error)
+
+	// The other rooms, for tests of this package; nil means the real ones.
 	newCluster func(getenv func(string) string, log *slog.Logger) (cluster, string, error)
-	newGateway func(log *slog.Logger) gateway
-	openAdmin  func(ctx context.Context, c database.Credentials, address string) (admin, error)
 	newWatch   func(event hooks.Event) watch
 	check      func(ctx context.Context, session probe.Session, addresses []string, budget time.Duration) []probe.Verdict
 	pause      func(ctx context.Context, d time.Duration)
@@ -114,13 +117,13 @@ func (c *Charm) defaultRooms() {
 			return client, options.Namespace, err
 		}
 	}
-	if o.newGateway == nil {
-		o.newGateway = func(log *slog.Logger) gateway {
+	if o.NewGateway == nil {
+		o.NewGateway = func(log *slog.Logger) Gateway {
 			return workload.New(workload.Options{Socket: o.PebbleSocket(Container), Logger: log})
 		}
 	}
-	if o.openAdmin == nil {
-		o.openAdmin = func(ctx context.Context, c database.Credentials, address string) (admin, error) {
+	if o.OpenAdmin == nil {
+		o.OpenAdmin = func(ctx context.Context, c database.Credentials, address string) (Admin, error) {
 			return database.Open(ctx, c, address)
 		}
 	}
@@ -159,7 +162,7 @@ func (c *Charm) windDown(ctx context.Context, h *hooks.Hook) error {
 	if h.Event.Kind == hooks.Remove {
 		return nil
 	}
-	if err := c.o.newGateway(h.Log).Stop(ctx); err != nil && !workload.NotReady(err) {
+	if err := c.o.NewGateway(h.Log).Stop(ctx); err != nil && !workload.NotReady(err) {
 		h.Log.Warn("cannot stop the gateway", "error", err)
 	}
 	return nil

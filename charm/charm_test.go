@@ -6,6 +6,7 @@ package charm
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -781,4 +782,44 @@ func TestBackendGone_ThoughAClientIsListedThere(t *testing.T) {
 	require.Zero(t, w.hook("update-status"))
 	require.Equal(t, "blocked", w.juju.status)
 	require.NotContains(t, w.bag("database:7"), "secret-user")
+}
+
+func TestLeadership_LostBetweenAskingAndWriting(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.juju.each = func(tool string) {
+		if tool == "status-get" || tool == "relation-list" {
+			w.juju.leader = false
+		}
+	}
+	require.Zero(t, w.hook("config-changed"))
+	require.Empty(t, w.peer())
+}
+
+func TestSecretRevision_NobodyReadsIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settle()
+	id := strings.TrimPrefix(w.bag("database:7")["secret-user"], "secret:")
+	label := w.juju.secrets[id].label
+	require.Zero(t, w.hook("secret-remove", "JUJU_SECRET_ID", "secret:"+id, "JUJU_SECRET_LABEL", label, "JUJU_SECRET_REVISION", "1"))
+	require.Len(t, w.juju.writes, 1)
+	require.Contains(t, w.juju.writes[0], "secret-remove --revision 1")
+	w.quiet("secret-remove", "JUJU_SECRET_ID", "secret:x", "JUJU_SECRET_LABEL", "", "JUJU_SECRET_REVISION", "1")
+}
+
+func TestRelationGoneMeanwhile_IsNoError(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.client("database:8", "second")
+	w.settle()
+	w.juju.config["expose-external"] = "nodeport"
+	w.answer("10.10.0.10:31446", "10.10.0.10:31447")
+	w.juju.each = func(tool string) {
+		if tool == "relation-set" {
+			w.juju.relations = slices.DeleteFunc(w.juju.relations, func(r *fakeRelation) bool { return r.id == "database:7" })
+		}
+	}
+	require.Zero(t, w.hook("config-changed"))
+	require.Equal(t, "10.10.0.10:31446", w.bag("database:8")["endpoints"])
 }

@@ -56,15 +56,17 @@ type Config struct {
 // ConfigError is an option that cannot be used.
 type ConfigError struct {
 	Option, Value string
+	// Why says what is wrong with the value, where that is not plain from what is allowed.
+	Why string
 	// Allowed completes "allowed: ...".
 	Allowed string
 }
 
 // Error names the option, its value and what is allowed.
 func (e *ConfigError) Error() string {
-	value := e.Value
-	if runes := []rune(value); len(runes) > 60 {
-		value = string(runes[:60]) + "..."
+	value := clipText(e.Value, 40)
+	if e.Why != "" {
+		return fmt.Sprintf("cannot use %s=%q: %s; allowed: %s", e.Option, value, e.Why, e.Allowed)
 	}
 	return fmt.Sprintf("cannot use %s=%q: allowed: %s", e.Option, value, e.Allowed)
 }

@@ -24,7 +24,7 @@ func (p *pass) ensureGateway(ctx context.Context) {
 	if p.dry || p.spent(ctx) || len(wanted.ReadWrite) == 0 && p.backend.state != relation.BackendGone {
 		return // an answer that cannot be read is no reason to cut sessions that work
 	}
-	report, err := p.o.newGateway(p.log).Ensure(p.ext, wanted)
+	report, err := p.o.NewGateway(p.log).Ensure(p.ext, wanted)
 	p.report_.up = err == nil && report.Up
 	switch {
 	case workload.NotReady(err):
@@ -46,14 +46,14 @@ func (p *pass) ensureGateway(ctx context.Context) {
 // describeFollower says how a unit is that looks after itself only.
 func (p *pass) describeFollower() {
 	switch {
+	case p.peerID == "":
+		p.maintenance("waiting for the relation %s", endpointPeers)
 	case p.backend.state == relation.BackendGone:
 		p.missingBackend()
 	case p.backend.state == relation.BackendUnknown:
 		p.waiting("waiting for Juju to show the relation %s", endpointBackend)
 	case len(p.backend.data.Endpoints) == 0:
 		p.waiting("waiting for %s on %s: endpoints", p.backend.app, endpointBackend)
-	case p.peerID == "":
-		p.maintenance("waiting for the relation %s", endpointPeers)
 	}
 	p.active = "serving"
 	if len(p.peer.Verified) > 0 && !p.leader {

@@ -96,7 +96,13 @@ func (p *pass) run(ctx context.Context) error {
 	if !p.full() {
 		return p.follow(ctx)
 	}
-	return p.lead(ctx)
+	err := p.lead(ctx)
+	if hooktool.IsPermission(err) {
+		// Leadership has gone since it was asked for: another unit does what is left.
+		p.log.Info("leaving the rest to the new leader", "error", err)
+		return nil
+	}
+	return err
 }
 
 // follow is the pass of a unit that looks after itself only: one that is not leader, or dying, or without peers yet.
@@ -153,6 +159,9 @@ func (p *pass) lead(ctx context.Context) error {
 		p.wakeAt(p.now)
 	}
 	if err := p.cleanUp(ctx); err != nil {
+		return err
+	}
+	if err := p.pruneSecret(ctx); err != nil {
 		return err
 	}
 	if p.dry {

@@ -24,14 +24,14 @@ type cluster interface {
 	Events(ctx context.Context, service, uid string) ([]corev1.Event, error)
 }
 
-// gateway is the workload; *workload.Workload is it.
-type gateway interface {
+// Gateway is the workload; *workload.Workload is it.
+type Gateway interface {
 	Ensure(ctx context.Context, g workload.Gateway) (workload.Report, error)
 	Stop(ctx context.Context) error
 }
 
-// admin makes users on the backend; *database.Admin is it.
-type admin interface {
+// Admin makes users on the backend; *database.Admin is it.
+type Admin interface {
 	EnsureDatabase(ctx context.Context, name string) error
 	EnsureUser(ctx context.Context, user, password, database string) error
 	DropUser(ctx context.Context, user string) error

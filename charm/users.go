@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/drawbridge-k8s/drawbridge/database"
+	"github.com/drawbridge-k8s/drawbridge/hooks"
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
 	"github.com/drawbridge-k8s/drawbridge/relation"
 )
@@ -20,7 +21,7 @@ const codeSelectDenied = 1142
 
 // users is the connection to the backend on which users are made, opened when the first one is due.
 type users struct {
-	admin admin
+	admin Admin
 	err   error
 }
 
@@ -31,11 +32,11 @@ func (u *users) close() {
 }
 
 // sql returns the connection.
-func (p *pass) sql() (admin, error) {
+func (p *pass) sql() (Admin, error) {
 	if p.users == nil {
 		p.users = &users{err: errors.New("no endpoint")}
 		for _, endpoint := range p.backend.data.Endpoints {
-			p.users.admin, p.users.err = p.o.openAdmin(p.ext, p.backend.credentials(), endpoint)
+			p.users.admin, p.users.err = p.o.OpenAdmin(p.ext, p.backend.credentials(), endpoint)
 			if p.users.err == nil {
 				break
 			}
@@ -350,6 +351,19 @@ func (p *pass) sweep(ctx context.Context) error {
 		return err
 	}
 	p.state.Sweep = len(p.refusals) > 0
+	return nil
+}
+
+// pruneSecret removes a revision of a client's secret that nobody reads any more, when Juju says so. Without a label the
+// secret may be one that is not ours, or not there (Juju issue 20794).
+func (p *pass) pruneSecret(ctx context.Context) error {
+	e := p.event
+	if _, _, _, ours := relation.ParseClientSecretLabel(e.SecretLabel); p.dry || e.Kind != hooks.SecretRemove || !ours || e.SecretRevision == 0 {
+		return nil
+	}
+	if err := p.tools.SecretRemoveRevision(ctx, e.SecretID, e.SecretRevision); err != nil && !refusedByTool(err) {
+		return err
+	}
 	return nil
 }
 

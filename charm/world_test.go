@@ -121,8 +121,8 @@ func (w *world) options() Options {
 			}
 		},
 		newCluster: func(func(string) string, *slog.Logger) (cluster, string, error) { return w.kube, "dev", nil },
-		newGateway: func(*slog.Logger) gateway { return w.gate },
-		openAdmin: func(context.Context, database.Credentials, string) (admin, error) {
+		NewGateway: func(*slog.Logger) Gateway { return w.gate },
+		OpenAdmin: func(context.Context, database.Credentials, string) (Admin, error) {
 			if w.sql.err != nil {
 				return nil, w.sql.err
 			}
