@@ -190,7 +190,7 @@ func TestContainer_MainCommandEnds(t *testing.T) {
 	exit, ended := p.LastExit("job")
 	require.True(t, ended)
 	require.Equal(t, 3, exit)
-	eventually(t, "the output is copied", func() bool { return out.String() == "me\n" })
+	require.Equal(t, "me\n", out.String())
 	_, err := p.Exec(t.Context(), "job", pod.Command{Args: []string{"true"}})
 	require.ErrorContains(t, err, "does not run")
 	require.NoError(t, p.StartContainer(t.Context(), "job"))
@@ -237,4 +237,35 @@ func TestPod_Kill(t *testing.T) {
 	require.ErrorContains(t, err, "the pod has ended")
 	require.ErrorContains(t, p.StartContainer(t.Context(), pod.CharmContainer), "the pod has ended")
 	start(t, m, charmOnly())
+}
+
+// A pod may be killed at any moment of its start or of a command: every call ends, with an error, and nothing is left.
+func TestPod_KillAtAnyMoment(t *testing.T) {
+	var dir string
+	pids := make(chan int, 1)
+	m := newManager(t, func(o *pod.Options) {
+		dir = o.Dir
+		o.Attach = func(pid int, _ pod.Spec) error { pids <- pid; return nil }
+	})
+	for i := range 25 {
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			pid := <-pids
+			time.Sleep(time.Duration(i) * 2 * time.Millisecond)
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}()
+		p, err := m.Start(t.Context(), pod.Spec{Name: "app-0", Containers: []pod.Container{
+			{Name: pod.CharmContainer}, {Name: "work", Command: []string{"sleep", "965"}, Stdout: io.Discard},
+		}})
+		if err == nil {
+			_, err = p.Exec(t.Context(), pod.CharmContainer, pod.Command{Args: []string{"sleep", "965"}})
+			require.Error(t, err)
+			<-p.Done()
+		}
+		<-killed
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,20 +23,25 @@ type container struct {
 	control *conn
 	started chan containerAnswer
 	done    chan struct{}
+	streams streams
 	exit    int
+	ended   sync.Once
 }
 
 // end marks a container as ended, after all that container-init said has been read.
 func (p *Pod) end(c *container) {
-	for range c.started {
-		continue
-	}
-	p.mu.Lock()
-	p.exits[c.name] = c.exit
-	p.mu.Unlock()
-	c.control.Close()
-	_ = os.RemoveAll(c.base) // it is on a tmpfs; what stays goes with the pod
-	close(c.done)
+	c.ended.Do(func() {
+		for range c.started {
+			continue
+		}
+		c.streams.finish()
+		p.mu.Lock()
+		p.exits[c.name] = c.exit
+		p.mu.Unlock()
+		c.control.Close()
+		_ = os.RemoveAll(c.base) // it is on a tmpfs; what stays goes with the pod
+		close(c.done)
+	})
 }
 
 // follow reads what container-init says.
@@ -81,7 +87,7 @@ func (p *Pod) Running() []string {
 }
 
 // ContainerDone returns a channel that is closed when the container, as it runs now, has ended with all its
-// processes. It is closed already if the container does not run.
+// processes, and its output has been copied. It is closed already if the container does not run.
 func (p *Pod) ContainerDone(name string) <-chan struct{} {
 	c, err := p.container(name)
 	if err != nil {
@@ -203,7 +209,7 @@ func (p *Pod) startInit(ctx context.Context, spec Container, base string) (*cont
 		return nil, err
 	}
 	go c.follow()
-	var s streams
+	s := &c.streams
 	stdout, err := s.output(spec.Stdout)
 	if err == nil {
 		var stderr *os.File
@@ -216,7 +222,6 @@ func (p *Pod) startInit(ctx context.Context, spec Container, base string) (*cont
 		p.mu.Lock()
 		delete(p.containers, spec.Name)
 		p.mu.Unlock()
-		s.abandon()
 		control.Close()
 		p.end(c)
 		return nil, err
