@@ -4,11 +4,14 @@
 package agent_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -298,4 +301,32 @@ func (w *world) hear(unit string, n int) []string {
 	var out []string
 	w.waitFor(func() bool { out = append(out, w.said(unit)...); return len(out) >= n })
 	return out
+}
+
+// dyingController is a model that its agent can no longer reach once dead: what a
+// SIGKILL of the agent looks like from the model.
+type dyingController struct {
+	agent.Controller
+	dead atomic.Bool
+}
+
+func (d *dyingController) Save(ctx context.Context, unit string, s model.Save) error {
+	if d.dead.Load() {
+		return errors.New("agent is dead")
+	}
+	return d.Controller.Save(ctx, unit, s)
+}
+
+func (d *dyingController) CommitHook(ctx context.Context, unit string, c model.HookCommit) (model.JournalEntry, error) {
+	if d.dead.Load() {
+		return model.JournalEntry{}, errors.New("agent is dead")
+	}
+	return d.Controller.CommitHook(ctx, unit, c)
+}
+
+func (d *dyingController) FailHook(ctx context.Context, unit string, e model.JournalEntry, s model.Save) error {
+	if d.dead.Load() {
+		return errors.New("agent is dead")
+	}
+	return d.Controller.FailHook(ctx, unit, e, s)
 }
