@@ -21,7 +21,7 @@ import (
 )
 
 // defaultShell is what runs when no command is given.
-var defaultShell = []string{"/bin/bash", "-i"}
+var defaultShell = []string{"/bin/sh", "-c", "if command -v bash >/dev/null; then exec bash; fi; exec sh"}
 
 // running is a command that was started somewhere.
 type running interface {

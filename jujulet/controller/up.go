@@ -32,6 +32,9 @@ const DefaultUpdateStatus = 5 * time.Minute
 // readyTimeout bounds the start of the cluster process.
 const readyTimeout = 60 * time.Second
 
+// dyingTimeout is how long a killed cluster process may take to be gone.
+const dyingTimeout = 5 * time.Second
+
 // downTimeout is how long the cluster process may take to end in order.
 const downTimeout = 15 * time.Second
 
@@ -74,7 +77,7 @@ func Up(ctx context.Context, o UpOptions) error {
 	if err != nil {
 		return err
 	}
-	lock, err := lockState(cfg.State)
+	lock, err := takeLock(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -92,6 +95,25 @@ func Up(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	return nil
+}
+
+// takeLock takes the lock of the state folder. One that is held though nothing
+// answers belongs to a process that is ending, and is waited for.
+func takeLock(ctx context.Context, cfg config) (*os.File, error) {
+	client := control.New(control.SocketPath(cfg.Runtime))
+	defer client.Close()
+	for patience := time.Now().Add(dyingTimeout); ; {
+		lock, err := lockState(cfg.State)
+		if !errors.Is(err, ErrRunning) || time.Now().After(patience) {
+			return lock, err
+		}
+		if _, alive := client.Info(ctx); alive == nil {
+			return nil, err
+		}
+		if !sleep(ctx, 20*time.Millisecond) {
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // prepare checks what is needed and makes the state folder.
