@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +20,23 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/jujulet/pod"
 )
 
-func TestPod_PebbleAnswers(t *testing.T) {
-	pebble := os.Getenv("JUJULET_PEBBLE")
-	if pebble == "" {
-		t.Skip("skipped: JUJULET_PEBBLE does not name a Pebble daemon")
+// pebbleDaemon returns the path of a Pebble daemon: what JUJULET_PEBBLE names, else what "make build" has built.
+func pebbleDaemon(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("JUJULET_PEBBLE")
+	if path == "" {
+		var err error
+		path, err = filepath.Abs("../../out/bin/pebble")
+		require.NoError(t, err)
 	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("skipped: no Pebble daemon; run make build, or name one in JUJULET_PEBBLE (%v)", err)
+	}
+	return path
+}
+
+func TestPod_PebbleAnswers(t *testing.T) {
+	pebble := pebbleDaemon(t)
 	m := newManager(t, func(o *pod.Options) { o.Pebble = pebble })
 	began := time.Now()
 	p := start(t, m, pod.Spec{Containers: []pod.Container{
@@ -61,10 +74,7 @@ func TestPod_PebbleAnswers(t *testing.T) {
 // Real programs run in a workload container as they would on a machine: as services of Pebble, with a change of user,
 // listening in the pod's network, on a file system that is gone with the container.
 func TestPod_RunsHAProxyAndMariaDB(t *testing.T) {
-	pebble := os.Getenv("JUJULET_PEBBLE")
-	if pebble == "" {
-		t.Skip("skipped: JUJULET_PEBBLE does not name a Pebble daemon")
-	}
+	pebble := pebbleDaemon(t)
 	for _, program := range []string{"haproxy", "mariadbd", "mariadb-install-db"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("skipped: %s is not installed (apt-get install haproxy mariadb-server-core)", program)
