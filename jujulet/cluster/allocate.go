@@ -60,17 +60,17 @@ func (r *ranges) address(n int64) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// taken is what all Services but one hold.
+// taken is what all Services but the one that is being changed hold.
 type taken struct {
 	ports     map[int32]bool
 	addresses map[string]bool
 }
 
-func (s *Server) takenExcept(own *corev1.Service) taken {
+func (s *Server) takenExcept(changed *corev1.Service) taken {
 	t := taken{ports: map[int32]bool{}, addresses: map[string]bool{}}
 	for _, o := range s.store.objects[Service] {
 		svc := o.(*corev1.Service)
-		if svc.Namespace == own.Namespace && svc.Name == own.Name {
+		if changed != nil && svc.UID == changed.UID {
 			continue
 		}
 		for _, p := range svc.Spec.Ports {
@@ -94,7 +94,7 @@ func (s *Server) allocate(next, live Object) error {
 		return nil
 	}
 	old, _ := live.(*corev1.Service)
-	held := s.takenExcept(svc)
+	held := s.takenExcept(old)
 	errs := s.familyErrors(svc)
 	errs = append(errs, s.ranges.checkAddress(svc, old, held)...)
 	errs = append(errs, s.ranges.checkPorts(svc, old, held)...)
