@@ -12,11 +12,6 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/workload"
 )
 
-// gatewayReport is what became of the own workload.
-type gatewayReport struct {
-	up bool
-}
-
 // ensureGateway brings the workload of this unit up to date with the backend's endpoints. It is independent of
 // everything else in the pass: a container that is not there yet is a status.
 func (p *pass) ensureGateway(ctx context.Context) {
@@ -25,7 +20,6 @@ func (p *pass) ensureGateway(ctx context.Context) {
 		return // an answer that cannot be read is no reason to cut sessions that work
 	}
 	report, err := p.o.NewGateway(p.log).Ensure(p.ext, wanted)
-	p.report_.up = err == nil && report.Up
 	switch {
 	case workload.NotReady(err):
 		p.maintenance("waiting for the %s container", Container)

@@ -60,7 +60,6 @@ type pass struct {
 	users   *users
 	right   relation.Right
 	row     relation.Row
-	report_ gatewayReport
 
 	causes    []cause
 	active    string

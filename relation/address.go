@@ -4,7 +4,6 @@
 package relation
 
 import (
-	"net"
 	"slices"
 	"strings"
 )
@@ -15,11 +14,11 @@ type Address struct{ ReadWrite, ReadOnly string }
 
 // Host returns the host of the address, without brackets.
 func (a Address) Host() string {
-	host, _, err := net.SplitHostPort(a.ReadWrite)
-	if err != nil {
-		return a.ReadWrite
+	host := a.ReadWrite
+	if colon := strings.LastIndexByte(host, ':'); colon >= 0 {
+		host = host[:colon]
 	}
-	return host
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
 // String returns the read-write host:port.
