@@ -149,6 +149,11 @@ func (r *Remote) SetLeaderSettings(ctx context.Context, _ string, values map[str
 	return tell(ctx, r, "SetLeaderSettings", values)
 }
 
+// Resource implements Controller.
+func (r *Remote) Resource(ctx context.Context, _, name string) ([]byte, error) {
+	return ask[[]byte](ctx, r, "Resource", name)
+}
+
 // LogAction implements Controller.
 func (r *Remote) LogAction(ctx context.Context, _, id, message string) error {
 	return tell(ctx, r, "LogAction", actionLogArgs{id, message})

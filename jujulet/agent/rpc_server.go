@@ -118,6 +118,7 @@ func methods(c Controller) map[string]method {
 		"SetUnitStatus": do(c.SetUnitStatus), "SetAppStatus": do(c.SetAppStatus), "SetVersion": do(c.SetVersion),
 		"SetLeaderSettings": do(c.SetLeaderSettings), "Save": do(c.Save), "AddLogs": do(c.AddLogs),
 		"ReadSecret": handle(c.ReadSecret), "CommitHook": handle(c.CommitHook), "ActionInfo": handle(c.ActionInfo),
+		"Resource": handle(c.Resource),
 
 		"MarkDead": do(func(ctx context.Context, unit string, _ none) error { return c.MarkDead(ctx, unit) }),
 		"ReadBag": handle(func(ctx context.Context, unit string, a bagArgs) (map[string]string, error) {

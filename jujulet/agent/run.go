@@ -158,7 +158,10 @@ func (a *Agent) execute(ctx context.Context, r *run, c Command) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	defer server.Close()
+	defer func() {
+		cancel() // leftover calls end
+		server.Close()
+	}()
 	a.setKill(cancel)
 	defer a.setKill(nil)
 	c.Dir, c.Env = a.paths.charm, a.environ(r)

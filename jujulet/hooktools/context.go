@@ -29,6 +29,7 @@ type Backend interface {
 	ManagedSecrets(ctx context.Context, unit string) ([]model.SecretMeta, error)
 	LeaderSettings(ctx context.Context, unit string) (map[string]string, error)
 	SetLeaderSettings(ctx context.Context, unit string, values map[string]string) error
+	Resource(ctx context.Context, unit, name string) ([]byte, error)
 	LogAction(ctx context.Context, unit, id, message string) error
 }
 

@@ -6,7 +6,6 @@ package hooktools
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,27 +39,16 @@ func resourceGet(c *call) error {
 		text := fmt.Sprintf("registrypath: %s\nusername: \"\"\npassword: \"\"\n", given)
 		err = os.WriteFile(file, []byte(text), 0o600)
 	} else {
-		err = copyFile(file, given)
+		var content []byte
+		if content, err = c.hook.Backend.Resource(c.ctx, c.hook.Unit, name); err == nil {
+			err = os.WriteFile(file, content, 0o600)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("could not download resource: %w", err)
 	}
 	fmt.Fprint(&c.stdout, file)
 	return nil
-}
-
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 // cloudSpec is what credential-get prints on Kubernetes: the pod's own service

@@ -94,6 +94,16 @@ func (t *txn) newAction(name, action string, params map[string]any) (Action, err
 func (t *txn) putAction(a *Action) error {
 	app, _, _ := strings.Cut(a.Unit, "/")
 	t.touch(app)
+	pending := a.Unit + "\x00" + actionKey(a.ID)
+	var err error
+	if a.Status == ActionPending {
+		err = t.tx.Bucket([]byte(bucketPending)).Put([]byte(pending), []byte{1})
+	} else {
+		err = del(t, bucketPending, pending)
+	}
+	if err != nil {
+		return err
+	}
 	return put(t, bucketActions, actionKey(a.ID), a)
 }
 
@@ -137,15 +147,12 @@ func (m *Model) ActionInfo(_ context.Context, unit, id string) (Action, error) {
 }
 
 // pendingActions lists the ids of a unit's actions that are to run, in order.
-func (t *txn) pendingActions(unit string) ([]string, error) {
+func (t *txn) pendingActions(unit string) []string {
 	var out []string
-	err := each(t, bucketActions, "", func(_ string, a *Action) error {
-		if a.Unit == unit && a.Status == ActionPending {
-			out = append(out, a.ID)
-		}
-		return nil
-	})
-	return out, err
+	for _, k := range keys(t, bucketPending, unit+"\x00") {
+		out = append(out, strconv.FormatUint(keyID(k), 10))
+	}
+	return out
 }
 
 func (t *txn) startAction(id string) error {

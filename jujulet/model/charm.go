@@ -4,8 +4,6 @@
 package model
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
 	"strings"
 )
@@ -37,8 +35,7 @@ func ReadCharm(name string) (*Charm, error) {
 	if c.archive, err = repack(files); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(c.archive)
-	c.Hash, c.Size = hex.EncodeToString(sum[:]), int64(len(c.archive))
+	c.Hash, c.Size = sha256Hex(c.archive), int64(len(c.archive))
 	return c, nil
 }
 

@@ -4,11 +4,7 @@
 package model
 
 import (
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -27,6 +23,10 @@ func (m *Model) Deploy(a DeployArgs) error {
 	if err := m.keepArchive(a.Charm); err != nil {
 		return err
 	}
+	files, err := m.keepFiles(a.Charm, a.Resources)
+	if err != nil {
+		return err
+	}
 	return m.update(func(t *txn) error {
 		if old, err := get[appDoc](t, bucketApps, a.App); err != nil || old != nil {
 			if err != nil {
@@ -39,7 +39,7 @@ func (m *Model) Deploy(a DeployArgs) error {
 		}
 		app := &appDoc{
 			Name: a.App, Charm: a.Charm.Hash, Life: Alive, Scale: a.Units, Settings: settings,
-			Trust: a.Trust, Resources: a.Resources, Created: t.now,
+			Trust: a.Trust, Resources: a.Resources, Files: files, Created: t.now,
 		}
 		if err := t.putApp(app); err != nil {
 			return err
@@ -91,41 +91,6 @@ func checkResources(c *Charm, given map[string]string) error {
 		return errf(Invalid, "local charm missing OCI images for: %s", strings.Join(missing, ", "))
 	}
 	return nil
-}
-
-// keepArchive writes the charm's archive into the charm folder, durably, before
-// any document names it.
-func (m *Model) keepArchive(c *Charm) error {
-	name := m.archivePath(c.Hash)
-	if _, err := os.Stat(name); err == nil {
-		return nil
-	}
-	if c.archive == nil {
-		return fmt.Errorf("cannot keep charm %q: it has no content", c.Meta.Name)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-")
-	if err != nil {
-		return fmt.Errorf("cannot keep charm: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(c.archive)
-	if err == nil && !m.options.NoSync {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot keep charm: %w", err)
-	}
-	return nil
-}
-
-func (m *Model) archivePath(hash string) string {
-	return filepath.Join(m.options.CharmDir, hash+".charm")
 }
 
 // addPeers makes the relations of the charm's peer endpoints that are missing.
@@ -181,6 +146,10 @@ func (m *Model) Refresh(app string, c *Charm, resources map[string]string) error
 	if err := m.keepArchive(c); err != nil {
 		return err
 	}
+	files, err := m.keepFiles(c, resources)
+	if err != nil {
+		return err
+	}
 	return m.update(func(t *txn) error {
 		a, err := t.app(app)
 		if err != nil {
@@ -204,6 +173,10 @@ func (m *Model) Refresh(app string, c *Charm, resources map[string]string) error
 			return err
 		}
 		a.Charm, a.CharmRev, a.Resources = c.Hash, a.CharmRev+1, merged
+		if a.Files == nil {
+			a.Files = map[string]string{}
+		}
+		maps.Copy(a.Files, files)
 		for name := range a.Settings {
 			if _, ok := c.Config[name]; !ok {
 				delete(a.Settings, name)
@@ -232,51 +205,4 @@ func (t *txn) checkEndpointsKept(app string, c *Charm) error {
 		}
 	}
 	return nil
-}
-
-// Archive returns the repacked archive of a charm.
-func (m *Model) Archive(hash string) ([]byte, error) {
-	if strings.ContainsAny(hash, "/.") {
-		return nil, errf(Invalid, "invalid charm hash %q", hash)
-	}
-	raw, err := os.ReadFile(m.archivePath(hash))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read charm: %w", err)
-	}
-	return raw, nil
-}
-
-// Scale sets the number of units of an application. Surplus units, the highest
-// ordinals first, begin to die; missing ones are made.
-func (m *Model) Scale(app string, units int) error {
-	if units < 0 {
-		return errf(Invalid, "scale must be a positive integer")
-	}
-	return m.update(func(t *txn) error {
-		a, err := t.app(app)
-		if err != nil {
-			return err
-		}
-		if a.Life != Alive {
-			return errf(Invalid, "application %q is no longer alive", app)
-		}
-		a.Scale = units
-		if err := t.putApp(a); err != nil {
-			return err
-		}
-		all, err := t.units(app)
-		if err != nil {
-			return err
-		}
-		slices.Reverse(all)
-		for _, u := range all {
-			if u.Ordinal >= units && u.Life == Alive {
-				u.Life = Dying
-				if err := t.putUnit(u); err != nil {
-					return err
-				}
-			}
-		}
-		return t.addUnits(a)
-	})
 }

@@ -20,9 +20,11 @@ type appDoc struct {
 	Settings  map[string]any    `json:"settings"` // what users have set
 	Trust     bool              `json:"trust"`
 	Resources map[string]string `json:"resources,omitempty"`
-	Address   string            `json:"address,omitempty"`
-	Leader    string            `json:"leader,omitempty"`
-	Lease     time.Time         `json:"lease"` // its end
+	// Files maps a file resource to the hash of its content.
+	Files   map[string]string `json:"files,omitempty"`
+	Address string            `json:"address,omitempty"`
+	Leader  string            `json:"leader,omitempty"`
+	Lease   time.Time         `json:"lease"` // its end
 	// LeaderSettings are those of the legacy tools leader-get and leader-set.
 	LeaderSettings map[string]string `json:"leader-settings,omitempty"`
 	LeaderVersion  int64             `json:"leader-version,omitempty"`

@@ -3,7 +3,45 @@
 
 package model
 
-import "context"
+import (
+	"context"
+	"slices"
+)
+
+// Scale sets the number of units of an application. Surplus units, the highest
+// ordinals first, begin to die; missing ones are made.
+func (m *Model) Scale(app string, units int) error {
+	if units < 0 {
+		return errf(Invalid, "scale must be a positive integer")
+	}
+	return m.update(func(t *txn) error {
+		a, err := t.app(app)
+		if err != nil {
+			return err
+		}
+		if a.Life != Alive {
+			return errf(Invalid, "application %q is no longer alive", app)
+		}
+		a.Scale = units
+		if err := t.putApp(a); err != nil {
+			return err
+		}
+		all, err := t.units(app)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(all)
+		for _, u := range all {
+			if u.Ordinal >= units && u.Life == Alive {
+				u.Life = Dying
+				if err := t.putUnit(u); err != nil {
+					return err
+				}
+			}
+		}
+		return t.addUnits(a)
+	})
+}
 
 // RemoveApplication begins the removal of an application: its relations and
 // units die, and it goes with the last of them.

@@ -96,12 +96,10 @@ func (t *txn) checkLabel(s *secretDoc, label string) error {
 	if label == "" {
 		return nil
 	}
-	return t.eachSecret(func(o *secretDoc) error {
-		if o.ID != s.ID && o.Owner == s.Owner && o.Label == label {
-			return errf(Exists, "secret with label %q already exists", label)
-		}
-		return nil
-	})
+	if id := t.labelled(ownerLabel(s.Owner, label)); id != "" && id != s.ID {
+		return errf(Exists, "secret with label %q already exists", label)
+	}
+	return nil
 }
 
 func (t *txn) secretSet(s *secretDoc, op SecretOp) error {
@@ -139,10 +137,7 @@ func (t *txn) secretRemove(s *secretDoc, revision int) error {
 			return t.putSecret(s)
 		}
 	}
-	if err := t.putSecret(s); err != nil { // for its wake-ups
-		return err
-	}
-	return del(t, bucketSecrets, s.ID)
+	return t.deleteSecret(s.ID)
 }
 
 func (t *txn) secretGrant(u *unitDoc, s *secretDoc, op SecretOp) error {

@@ -89,12 +89,10 @@ func (t *txn) track(u *unitDoc, s *secretDoc, q SecretRead) (int, error) {
 }
 
 func (t *txn) checkConsumerLabel(u *unitDoc, s *secretDoc, label string) error {
-	return t.eachSecret(func(o *secretDoc) error {
-		if o.ID != s.ID && o.Consumers[u.Name].Label == label {
-			return errf(Exists, "secret with label %q already exists", label)
-		}
-		return nil
-	})
+	if id := t.labelled(consumerLabel(u.Name, label)); id != "" && id != s.ID {
+		return errf(Exists, "secret with label %q already exists", label)
+	}
+	return nil
 }
 
 // findSecret finds a secret by id, else by the owner's or the unit's label.
@@ -102,19 +100,14 @@ func (t *txn) findSecret(u *unitDoc, q SecretRead) (*secretDoc, error) {
 	if q.ID != "" {
 		return t.secret(q.ID)
 	}
-	var hit *secretDoc
-	err := t.eachSecret(func(s *secretDoc) error {
-		if (s.owns(u) && s.Label == q.Label) || s.Consumers[u.Name].Label == q.Label {
-			if hit == nil || s.owns(u) {
-				hit = s
-			}
+	for _, key := range []string{
+		ownerLabel(u.App, q.Label), ownerLabel(u.Name, q.Label), consumerLabel(u.Name, q.Label),
+	} {
+		if id := t.labelled(key); id != "" {
+			return t.secret(id)
 		}
-		return nil
-	})
-	if err == nil && hit == nil {
-		err = errf(NotFound, "secret with label %q not found", q.Label)
 	}
-	return hit, err
+	return nil, errf(NotFound, "secret with label %q not found", q.Label)
 }
 
 // ManagedSecrets returns what the unit may manage: its own secrets and, while it

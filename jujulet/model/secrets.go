@@ -58,12 +58,69 @@ func (t *txn) secret(id string) (*secretDoc, error) {
 
 // putSecret stores a secret and wakes its owner and readers.
 func (t *txn) putSecret(s *secretDoc) error {
+	if err := t.unlabel(s.ID); err != nil {
+		return err
+	}
+	t.wakeReaders(s)
+	for _, k := range s.labelKeys() {
+		if err := t.tx.Bucket([]byte(bucketLabels)).Put([]byte(k), []byte(s.ID)); err != nil {
+			return err
+		}
+	}
+	return put(t, bucketSecrets, s.ID, s)
+}
+
+// deleteSecret removes a secret with its labels.
+func (t *txn) deleteSecret(id string) error {
+	if err := t.unlabel(id); err != nil {
+		return err
+	}
+	return del(t, bucketSecrets, id)
+}
+
+func (t *txn) wakeReaders(s *secretDoc) {
 	t.touch(s.App)
 	for unit := range s.Consumers {
 		app, _, _ := strings.Cut(unit, "/")
 		t.touch(app)
 	}
-	return put(t, bucketSecrets, s.ID, s)
+}
+
+func ownerLabel(owner, label string) string   { return "o\x00" + owner + "\x00" + label }
+func consumerLabel(unit, label string) string { return "c\x00" + unit + "\x00" + label }
+
+// labelKeys are the secret's keys in the index of labels.
+func (s *secretDoc) labelKeys() []string {
+	var out []string
+	if s.Label != "" {
+		out = append(out, ownerLabel(s.Owner, s.Label))
+	}
+	for unit, c := range s.Consumers {
+		if c.Label != "" {
+			out = append(out, consumerLabel(unit, c.Label))
+		}
+	}
+	return out
+}
+
+// unlabel takes the stored form of a secret out of the index, and wakes its readers.
+func (t *txn) unlabel(id string) error {
+	old, err := get[secretDoc](t, bucketSecrets, id)
+	if err != nil || old == nil {
+		return err
+	}
+	t.wakeReaders(old)
+	for _, k := range old.labelKeys() {
+		if err := del(t, bucketLabels, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// labelled returns the id of the secret under an index key, "" if there is none.
+func (t *txn) labelled(key string) string {
+	return string(t.tx.Bucket([]byte(bucketLabels)).Get([]byte(key)))
 }
 
 func (t *txn) eachSecret(f func(s *secretDoc) error) error {
@@ -249,7 +306,7 @@ func (t *txn) dropUnitSecrets(unit string) error {
 	}
 	for _, id := range gone {
 		if err == nil {
-			err = del(t, bucketSecrets, id)
+			err = t.deleteSecret(id)
 		}
 	}
 	return err
@@ -265,7 +322,7 @@ func (t *txn) dropAppSecrets(app string) error {
 	})
 	for _, id := range gone {
 		if err == nil {
-			err = del(t, bucketSecrets, id)
+			err = t.deleteSecret(id)
 		}
 	}
 	return err

@@ -57,8 +57,8 @@ func (t *txn) snapshot(unit string) (*Snapshot, error) {
 	if err := t.secretSnapshot(s, u, a); err != nil {
 		return nil, err
 	}
-	s.Actions, err = t.pendingActions(unit)
-	return s, err
+	s.Actions = t.pendingActions(unit)
+	return s, nil
 }
 
 func (t *txn) relationSnapshot(r *relationDoc, u *unitDoc) RelationSnapshot {

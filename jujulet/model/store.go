@@ -25,15 +25,17 @@ const (
 	bucketByApp     = "juju-by-app"    // app NUL id -> nothing
 	bucketSettings  = "juju-settings"  // id owner -> version, map
 	bucketSecrets   = "juju-secrets"   // id -> secretDoc
+	bucketLabels    = "juju-labels"    // o owner label, or c unit label -> secret id
 	bucketActions   = "juju-actions"   // id -> Action
+	bucketPending   = "juju-pending"   // unit NUL id -> nothing: actions to run
 	bucketJournal   = "juju-journal"   // seq -> JournalEntry
 	bucketHistory   = "juju-history"   // entity NUL kind -> []StatusValue
 )
 
 var buckets = []string{
 	bucketMeta, bucketCharms, bucketApps, bucketUnits, bucketAgents, bucketState,
-	bucketRelations, bucketByApp, bucketSettings, bucketSecrets, bucketActions,
-	bucketJournal, bucketHistory,
+	bucketRelations, bucketByApp, bucketSettings, bucketSecrets, bucketLabels,
+	bucketActions, bucketPending, bucketJournal, bucketHistory,
 }
 
 // txn is one transaction, with the applications that it touches.
@@ -42,7 +44,6 @@ type txn struct {
 	tx      *bbolt.Tx
 	now     time.Time
 	touched map[string]bool
-	gone    map[string]bool // units removed
 }
 
 // touch makes the agents of an application look again after the commit.
