@@ -98,8 +98,8 @@ func (s *streams) finish() {
 		select {
 		case <-s.done:
 		case <-timer.C:
-			closeAll(s.ours)
-			return
+			closeAll(s.ours) // what is copied ends with this
+			<-s.done
 		}
 	}
 	closeAll(s.ours)
