@@ -114,19 +114,12 @@ func (t *txn) findSecret(u *unitDoc, q SecretRead) (*secretDoc, error) {
 // leads, those of its application, by id.
 func (m *Model) ManagedSecrets(_ context.Context, unit string) ([]SecretMeta, error) {
 	var out []SecretMeta
-	err := m.view(func(t *txn) error {
-		u, err := t.unit(unit)
-		if err != nil {
-			return err
-		}
-		return t.eachSecret(func(s *secretDoc) error {
-			ok, err := t.mayManage(s, u)
-			if err != nil || !ok {
-				return err
-			}
+	err := m.viewUnit(unit, func(t *txn, u *unitDoc, a *appDoc) error {
+		managed, err := t.managed(u, a)
+		for _, s := range managed {
 			out = append(out, t.secretInfo(s))
-			return nil
-		})
+		}
+		return err
 	})
 	return out, err
 }

@@ -5,7 +5,6 @@ package model
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -54,73 +53,6 @@ func (t *txn) secret(id string) (*secretDoc, error) {
 		err = notFound("secret", id)
 	}
 	return s, err
-}
-
-// putSecret stores a secret and wakes its owner and readers.
-func (t *txn) putSecret(s *secretDoc) error {
-	if err := t.unlabel(s.ID); err != nil {
-		return err
-	}
-	t.wakeReaders(s)
-	for _, k := range s.labelKeys() {
-		if err := t.tx.Bucket([]byte(bucketLabels)).Put([]byte(k), []byte(s.ID)); err != nil {
-			return err
-		}
-	}
-	return put(t, bucketSecrets, s.ID, s)
-}
-
-// deleteSecret removes a secret with its labels.
-func (t *txn) deleteSecret(id string) error {
-	if err := t.unlabel(id); err != nil {
-		return err
-	}
-	return del(t, bucketSecrets, id)
-}
-
-func (t *txn) wakeReaders(s *secretDoc) {
-	t.touch(s.App)
-	for unit := range s.Consumers {
-		app, _, _ := strings.Cut(unit, "/")
-		t.touch(app)
-	}
-}
-
-func ownerLabel(owner, label string) string   { return "o\x00" + owner + "\x00" + label }
-func consumerLabel(unit, label string) string { return "c\x00" + unit + "\x00" + label }
-
-// labelKeys are the secret's keys in the index of labels.
-func (s *secretDoc) labelKeys() []string {
-	var out []string
-	if s.Label != "" {
-		out = append(out, ownerLabel(s.Owner, s.Label))
-	}
-	for unit, c := range s.Consumers {
-		if c.Label != "" {
-			out = append(out, consumerLabel(unit, c.Label))
-		}
-	}
-	return out
-}
-
-// unlabel takes the stored form of a secret out of the index, and wakes its readers.
-func (t *txn) unlabel(id string) error {
-	old, err := get[secretDoc](t, bucketSecrets, id)
-	if err != nil || old == nil {
-		return err
-	}
-	t.wakeReaders(old)
-	for _, k := range old.labelKeys() {
-		if err := del(t, bucketLabels, k); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// labelled returns the id of the secret under an index key, "" if there is none.
-func (t *txn) labelled(key string) string {
-	return string(t.tx.Bucket([]byte(bucketLabels)).Get([]byte(key)))
 }
 
 func (t *txn) eachSecret(f func(s *secretDoc) error) error {
@@ -174,24 +106,49 @@ func (s *secretDoc) obsolete() []int {
 
 // secretSnapshot fills in what concerns the unit's secrets.
 func (t *txn) secretSnapshot(snap *Snapshot, u *unitDoc, a *appDoc) error {
-	leads := a.leader(t.now) == u.Name
-	return t.eachSecret(func(s *secretDoc) error {
-		if c, ok := s.Consumers[u.Name]; ok && s.mayRead(u) {
-			if snap.Secrets == nil {
-				snap.Secrets = map[string]SecretSnapshot{}
-			}
-			label := c.Label
-			if s.owns(u) && label == "" {
-				label = s.Label
-			}
-			snap.Secrets[s.ID] = SecretSnapshot{Latest: s.Latest, Label: label}
+	for _, id := range t.secretsBy(readerKey(u.Name, "")) {
+		s, err := t.secret(id)
+		if err != nil {
+			return err
 		}
-		if s.Owner != u.Name && !(s.Owner == u.App && leads) {
-			return nil
+		if !s.mayRead(u) {
+			continue
 		}
+		if snap.Secrets == nil {
+			snap.Secrets = map[string]SecretSnapshot{}
+		}
+		label := s.Consumers[u.Name].Label
+		if s.owns(u) && label == "" {
+			label = s.Label
+		}
+		snap.Secrets[s.ID] = SecretSnapshot{Latest: s.Latest, Label: label}
+	}
+	managed, err := t.managed(u, a)
+	if err != nil {
+		return err
+	}
+	for _, s := range managed {
 		t.ownerEvents(snap, s)
-		return nil
-	})
+	}
+	return nil
+}
+
+// managed returns the secrets that the unit may manage: its own and, while it
+// leads, those of its application.
+func (t *txn) managed(u *unitDoc, a *appDoc) ([]*secretDoc, error) {
+	ids := t.secretsBy(ownerKey(u.Name, ""))
+	if a.leader(t.now) == u.Name {
+		ids = append(ids, t.secretsBy(ownerKey(u.App, ""))...)
+	}
+	out := make([]*secretDoc, 0, len(ids))
+	for _, id := range ids {
+		s, err := t.secret(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // ownerEvents fills in what the owner of a secret is told.

@@ -25,7 +25,7 @@ const (
 	bucketByApp     = "juju-by-app"    // app NUL id -> nothing
 	bucketSettings  = "juju-settings"  // id owner -> version, map
 	bucketSecrets   = "juju-secrets"   // id -> secretDoc
-	bucketLabels    = "juju-labels"    // o owner label, or c unit label -> secret id
+	bucketIndex     = "juju-secret-by" // labels, readers and owners -> secret id
 	bucketActions   = "juju-actions"   // id -> Action
 	bucketPending   = "juju-pending"   // unit NUL id -> nothing: actions to run
 	bucketJournal   = "juju-journal"   // seq -> JournalEntry
@@ -34,7 +34,7 @@ const (
 
 var buckets = []string{
 	bucketMeta, bucketCharms, bucketApps, bucketUnits, bucketAgents, bucketState,
-	bucketRelations, bucketByApp, bucketSettings, bucketSecrets, bucketLabels,
+	bucketRelations, bucketByApp, bucketSettings, bucketSecrets, bucketIndex,
 	bucketActions, bucketPending, bucketJournal, bucketHistory,
 }
 
