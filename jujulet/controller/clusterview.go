@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -292,24 +291,3 @@ func (c *Controller) readAPI(ctx context.Context, path string) (json.RawMessage,
 	}
 	return nil, invalid("%s", status.Message)
 }
-
-// kubeconfigText is a kubeconfig for use inside the cluster.
-var kubeconfigText = template.Must(template.New("kubeconfig").Parse(`apiVersion: v1
-kind: Config
-clusters:
-- name: jujulet
-  cluster:
-    server: https://{{.Server}}:443
-    certificate-authority-data: {{.CA}}
-users:
-- name: jujulet
-  user:
-    token: {{.Token}}
-contexts:
-- name: jujulet
-  context:
-    cluster: jujulet
-    user: jujulet
-    namespace: {{.Namespace}}
-current-context: jujulet
-`))

@@ -113,63 +113,160 @@ func TestEndToEnd(t *testing.T) {
 	ready := c.await(t, "deployed", func(s model.Status) bool {
 		return settled(s, "trivial/0", "hello") && settled(s, "trivial/1", "hello")
 	})
-	app := ready.Applications["trivial"]
-	require.NotEmpty(t, app.Address)
-	require.Equal(t, []string{"8080/tcp"}, app.Ports)
+	require.NotEmpty(t, ready.Applications["trivial"].Address)
+	require.Equal(t, []string{"8080/tcp"}, ready.Applications["trivial"].Ports)
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T, *cluster)
+	}{
+		{"objects", testObjects},
+		{"isolation", testIsolation},
+		{"names", testNames},
+		{"action", testAction},
+		{"exec", testExec},
+		{"secret", testSecret},
+		{"config", testConfig},
+		{"kill hook", testKillHook},
+		{"kill pod", testKillPod},
+		{"kill agent", testKillAgent},
+		{"resume", testResume},
+		{"remove", testRemove},
+	} {
+		t.Run(step.name, func(t *testing.T) { step.run(t, c) })
+	}
+}
 
-	t.Run("objects", func(t *testing.T) {
-		pods, err := c.Objects(ctx, "pods", "")
+// pod returns a unit's pod.
+func (c *cluster) pod(t *testing.T, unit string) model.PodStatus {
+	t.Helper()
+	s, err := c.Status(t.Context())
+	require.NoError(t, err)
+	app, _, _ := strings.Cut(unit, "/")
+	return s.Applications[app].Units[unit].Pod
+}
+
+func testObjects(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	pods, err := c.Objects(ctx, "pods", "")
+	require.NoError(t, err)
+	require.Contains(t, string(pods), c.pod(t, "trivial/0").Address)
+	view, err := c.Cluster(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"trivial/0"}, view.Nodes[0].Units)
+	require.Equal(t, []string{"trivial/1"}, view.Nodes[1].Units)
+	service, err := c.Objects(ctx, "service", "trivial")
+	require.NoError(t, err)
+	require.Contains(t, string(service), "juju-8080-tcp")
+	_, err = c.Objects(ctx, "service", "none")
+	require.Equal(t, control.KindNotFound, control.KindOf(err))
+}
+
+func testIsolation(t *testing.T, c *cluster) {
+	_, code := c.run(t, "trivial/0", "charm", "sh", "-c", "echo x > /etc/of-the-charm && test -e /etc/of-the-charm")
+	require.Zero(t, code)
+	_, code = c.run(t, "trivial/0", "web", "test", "-e", "/etc/of-the-charm")
+	require.NotZero(t, code)
+	require.NoFileExists(t, "/etc/of-the-charm")
+	_, code = c.run(t, "trivial/0", "charm", "test", "-e", filepath.Join(c.state, "model.db"))
+	require.NotZero(t, code, "the state folder must be hidden")
+}
+
+func testNames(t *testing.T, c *cluster) {
+	out, code := c.run(t, "trivial/0", "charm", "getent", "hosts", "trivial-1.trivial-endpoints.dev.svc.cluster.local")
+	require.Zero(t, code, out)
+	require.Contains(t, out, c.pod(t, "trivial/1").Address)
+}
+
+func testAction(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	operation, err := c.Run(ctx, control.RunRequest{Units: []string{"trivial/leader"}, Action: "greet"})
+	require.NoError(t, err)
+	task, err := c.WaitTask(ctx, operation.Tasks[0].ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, model.ActionCompleted, task.Status)
+	require.Equal(t, "hello", task.Results["said"])
+}
+
+func testExec(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	operation, err := c.Exec(ctx, control.ExecRequest{Applications: []string{"trivial"}, Command: "relation-ids friends; exit 3"})
+	require.NoError(t, err)
+	require.Len(t, operation.Tasks, 2)
+	for _, task := range operation.Tasks {
+		done, err := c.WaitTask(ctx, task.ID, 0)
 		require.NoError(t, err)
-		require.Contains(t, string(pods), app.Units["trivial/0"].Pod.Address)
-		view, err := c.Cluster(ctx)
-		require.NoError(t, err)
-		require.Equal(t, []string{"trivial/0"}, view.Nodes[0].Units)
-		require.Equal(t, []string{"trivial/1"}, view.Nodes[1].Units)
-		service, err := c.Objects(ctx, "service", "trivial")
-		require.NoError(t, err)
-		require.Contains(t, string(service), "juju-8080-tcp")
-		_, err = c.Objects(ctx, "service", "none")
-		require.Equal(t, control.KindNotFound, control.KindOf(err))
-	})
-	t.Run("isolation", func(t *testing.T) {
-		_, code := c.run(t, "trivial/0", "charm", "sh", "-c", "echo x > /etc/of-the-charm && test -e /etc/of-the-charm")
-		require.Zero(t, code)
-		_, code = c.run(t, "trivial/0", "web", "test", "-e", "/etc/of-the-charm")
-		require.NotZero(t, code)
-		require.NoFileExists(t, "/etc/of-the-charm")
-		_, code = c.run(t, "trivial/0", "charm", "test", "-e", filepath.Join(c.state, "model.db"))
-		require.NotZero(t, code, "the state folder must be hidden")
-	})
-	t.Run("names", func(t *testing.T) {
-		out, code := c.run(t, "trivial/0", "charm", "getent", "hosts", "trivial-1.trivial-endpoints.dev.svc.cluster.local")
-		require.Zero(t, code, out)
-		require.Contains(t, out, app.Units["trivial/1"].Pod.Address)
-	})
-	t.Run("action", func(t *testing.T) {
-		operation, err := c.Run(ctx, control.RunRequest{Units: []string{"trivial/leader"}, Action: "greet"})
-		require.NoError(t, err)
-		task, err := c.WaitTask(ctx, operation.Tasks[0].ID, 0)
-		require.NoError(t, err)
-		require.Equal(t, model.ActionCompleted, task.Status)
-		require.Equal(t, "hello", task.Results["said"])
-	})
-	t.Run("config", func(t *testing.T) {
-		require.NoError(t, c.SetConfig(ctx, control.ConfigChange{Application: "trivial", Set: map[string]string{"greeting": "ahoy"}}))
-		c.await(t, "configured", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
-	})
-	t.Run("kill pod", func(t *testing.T) { testKillPod(t, c) })
-	t.Run("kill agent", func(t *testing.T) { testKillAgent(t, c) })
-	t.Run("resume", func(t *testing.T) { testResume(t, c) })
-	t.Run("remove", func(t *testing.T) {
-		require.NoError(t, c.Scale(ctx, "trivial", 1))
-		c.await(t, "scaled", func(s model.Status) bool { return len(s.Applications["trivial"].Units) == 1 })
-		require.NoError(t, c.RemoveApplication(ctx, control.RemoveRequest{Application: "trivial"}))
-		c.await(t, "removed", func(s model.Status) bool { return len(s.Applications) == 0 })
-		require.Eventually(t, func() bool {
-			_, err := c.Objects(ctx, "statefulset", "trivial")
-			return control.KindOf(err) == control.KindNotFound
-		}, 10*time.Second, 50*time.Millisecond)
-	})
+		require.Equal(t, "friends:0\n", done.Results["stdout"])
+		require.EqualValues(t, 3, done.Results["return-code"])
+	}
+}
+
+// testSecret reads a charm's secret as the owner of the machine.
+func testSecret(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	all, err := c.Secrets(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Empty(t, all[0].Content)
+	for _, ref := range []string{"mine", all[0].URI, strings.TrimPrefix(all[0].URI, "secret:")} {
+		secret, err := c.ShowSecret(ctx, ref, true)
+		require.NoError(t, err, ref)
+		require.Equal(t, map[string]string{"token": "s3cret"}, secret.Content)
+		require.Equal(t, "trivial", secret.Owner)
+	}
+	_, err = c.ShowSecret(ctx, "none", true)
+	require.Equal(t, control.KindNotFound, control.KindOf(err))
+}
+
+func testConfig(t *testing.T, c *cluster) {
+	require.NoError(t, c.SetConfig(t.Context(), control.ConfigChange{Application: "trivial", Set: map[string]string{"greeting": "ahoy"}}))
+	c.await(t, "configured", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
+	config, err := c.Config(t.Context(), "trivial")
+	require.NoError(t, err)
+	require.Equal(t, control.ConfigOption{
+		Type: "string", Description: "What is said.", Source: "user", Default: "hello", Value: "ahoy",
+	}, config.Settings["greeting"])
+}
+
+// testKillHook kills a hook that hangs: it runs again, with the configuration of
+// that moment.
+func testKillHook(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	err := c.Kill(ctx, control.KillHook, "trivial/0")
+	require.Equal(t, control.KindConflict, control.KindOf(err), "no hook runs")
+	require.NoError(t, c.SetConfig(ctx, control.ConfigChange{Application: "trivial", Set: map[string]string{"greeting": "slow"}}))
+	for _, unit := range []string{"trivial/0", "trivial/1"} {
+		c.await(t, "hanging", func(s model.Status) bool { return s.Applications["trivial"].Units[unit].Agent.Status == "executing" })
+	}
+	require.NoError(t, c.SetConfig(ctx, control.ConfigChange{Application: "trivial", Set: map[string]string{"greeting": "ahoy"}}))
+	for _, unit := range []string{"trivial/0", "trivial/1"} {
+		require.Eventually(t, func() bool { return c.Kill(ctx, control.KillHook, unit) == nil }, 10*time.Second, 20*time.Millisecond)
+	}
+	c.await(t, "recovered", func(s model.Status) bool { return settled(s, "trivial/0", "ahoy") && settled(s, "trivial/1", "ahoy") })
+}
+
+func testRemove(t *testing.T, c *cluster) {
+	ctx := t.Context()
+	require.NoError(t, c.Scale(ctx, "trivial", 1))
+	c.await(t, "scaled", func(s model.Status) bool { return len(s.Applications["trivial"].Units) == 1 })
+	require.NoError(t, c.RemoveApplication(ctx, control.RemoveRequest{Application: "trivial"}))
+	c.await(t, "removed", func(s model.Status) bool { return len(s.Applications) == 0 })
+	require.Eventually(t, func() bool {
+		_, err := c.Objects(ctx, "statefulset", "trivial")
+		return control.KindOf(err) == control.KindNotFound
+	}, 10*time.Second, 50*time.Millisecond)
+	log := 0
+	require.NoError(t, c.DebugLog(ctx, control.LogRequest{Include: []string{"trivial/0"}}, func(model.LogLine) error {
+		log++
+		return nil
+	}))
+	require.NotZero(t, log)
+	var journal []model.JournalEntry
+	require.NoError(t, c.Journal(ctx, control.JournalRequest{Unit: "trivial/0"}, func(e model.JournalEntry) error {
+		journal = append(journal, e)
+		return nil
+	}))
+	require.Equal(t, "install", journal[0].Hook)
+	require.Equal(t, "remove", journal[len(journal)-1].Hook)
 }
 
 // testKillPod kills the leader's pod: another pod with another address takes
@@ -197,12 +294,13 @@ func testKillAgent(t *testing.T, c *cluster) {
 	ctx := t.Context()
 	before, err := c.Status(ctx)
 	require.NoError(t, err)
-	require.NoError(t, c.Kill(ctx, control.KillAgent, "trivial/1"))
 	count := func() int {
 		hooks, _ := c.run(t, "trivial/1", "charm", "cat", "/root/hooks")
 		return strings.Count(hooks, "hooks/start\n")
 	}
-	require.Eventually(t, func() bool { return count() == 2 }, 20*time.Second, 100*time.Millisecond)
+	starts := count()
+	require.NoError(t, c.Kill(ctx, control.KillAgent, "trivial/1"))
+	require.Eventually(t, func() bool { return count() == starts+1 }, 20*time.Second, 100*time.Millisecond)
 	after, err := c.Status(ctx)
 	require.NoError(t, err)
 	require.Equal(t, before.Applications["trivial"].Units["trivial/1"].Pod.UID, after.Applications["trivial"].Units["trivial/1"].Pod.UID)

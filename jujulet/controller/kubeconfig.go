@@ -7,10 +7,32 @@ import (
 	"context"
 	"encoding/base64"
 	"strings"
+	"text/template"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
+
+// kubeconfigText is a kubeconfig for use inside the cluster.
+var kubeconfigText = template.Must(template.New("kubeconfig").Parse(`apiVersion: v1
+kind: Config
+clusters:
+- name: jujulet
+  cluster:
+    server: https://{{.Server}}:443
+    certificate-authority-data: {{.CA}}
+users:
+- name: jujulet
+  user:
+    token: {{.Token}}
+contexts:
+- name: jujulet
+  context:
+    cluster: jujulet
+    user: jujulet
+    namespace: {{.Namespace}}
+current-context: jujulet
+`))
 
 // getKubeconfig returns a kubeconfig with the operator's token.
 func (c *Controller) getKubeconfig(context.Context, none) (string, error) {

@@ -15,9 +15,7 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/agent"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster"
@@ -278,32 +276,6 @@ func (u *unit) publish() {
 	u.c.report(u.name, model.PodStatus{Address: state.ip, UID: uid, Ready: state.ready()})
 }
 
-// spec describes the sandbox of the unit's next pod.
-func (u *unit) spec(app model.ApplicationStatus, address netip.Addr, folder string) pod.Spec {
-	c := u.c
-	charm := pod.Container{
-		Name:  pod.CharmContainer,
-		Binds: []pod.Bind{{Source: c.config.Jujulet, Target: control.BinaryInPod, ReadOnly: true}},
-	}
-	spec := pod.Spec{
-		Name: podName(u.name), Namespace: c.info.Name, App: u.app, Node: u.node().Name,
-		Subdomain:  endpointsName(u.app),
-		IP:         address,
-		Token:      []byte(c.token(u.app)),
-		CA:         c.ca,
-		Env:        c.podEnvironment(),
-		ControlDir: folder,
-		Resolv:     pod.ClusterResolv(c.info.Name, c.plan.Domain, c.plan.DNS),
-		Containers: []pod.Container{charm},
-	}
-	for _, name := range containerNames(app) {
-		spec.Containers = append(spec.Containers, pod.Container{
-			Name: name, Workload: true, Root: app.Resources[app.Containers[name].Resource],
-		})
-	}
-	return spec
-}
-
 // serveAgent answers the unit's agent.
 func (u *unit) serveAgent(ctx context.Context, l net.Listener) {
 	if err := agent.Serve(ctx, l, u.c.model, u.name); err != nil && ctx.Err() == nil {
@@ -322,35 +294,4 @@ func (u *unit) watchHealth(ctx context.Context, app model.ApplicationStatus, add
 		})
 	}
 	work.Wait()
-}
-
-// createPod makes the Pod object of a unit; one left over goes first.
-func (c *Controller) createPod(app model.ApplicationStatus, unit, node string) (*corev1.Pod, error) {
-	owner, err := cluster.Get[*appsv1.StatefulSet](c.admin, c.info.Name, app.Name)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the stateful set of %q: %w", app.Name, err)
-	}
-	wanted := podObject(owner, app, unit, node)
-	created, err := c.admin.Create(wanted)
-	if apierrors.IsAlreadyExists(err) {
-		if err := c.admin.Delete(cluster.Pod, wanted.Namespace, wanted.Name); err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("cannot remove the old pod %q: %w", wanted.Name, err)
-		}
-		created, err = c.admin.Create(wanted)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot create pod %q: %w", wanted.Name, err)
-	}
-	return created.(*corev1.Pod), nil
-}
-
-// removePod deletes a Pod object, unless another one has its name by now.
-func (c *Controller) removePod(object *corev1.Pod) {
-	live, err := cluster.Get[*corev1.Pod](c.admin, object.Namespace, object.Name)
-	if err != nil || live.UID != object.UID {
-		return
-	}
-	if err := c.admin.Delete(cluster.Pod, object.Namespace, object.Name); err != nil && !apierrors.IsNotFound(err) {
-		c.log.Warn("cannot delete pod", "pod", object.Name, "error", err)
-	}
 }
