@@ -101,7 +101,7 @@ func (w *World) charmOptions(unit string) charm.Options {
 				return w.session(address)
 			}
 		},
-		NewGateway: func(*slog.Logger) charm.Gateway { return w.workload(unit) },
+		NewGateway: func(*slog.Logger) charm.Gateway { return w.WorkloadOf(unit) },
 		OpenAdmin: func(_ context.Context, c database.Credentials, address string) (charm.Admin, error) {
 			if err := w.session(address); err != nil {
 				return nil, err
@@ -119,13 +119,14 @@ type Workload struct {
 	Changes int
 }
 
-func (w *World) workload(unit string) *Workload {
+// WorkloadOf returns the gateway of a unit.
+func (w *World) WorkloadOf(unit string) *Workload {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.Workload[unit] == nil {
-		w.Workload[unit] = &Workload{}
+	if w.workloads[unit] == nil {
+		w.workloads[unit] = &Workload{}
 	}
-	return w.Workload[unit]
+	return w.workloads[unit]
 }
 
 // Ensure is the charm's call.

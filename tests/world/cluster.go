@@ -215,15 +215,22 @@ func (w *World) ChangeService(change func(*corev1.Service)) {
 // or a host name.
 func (w *World) Ingress(hosts ...string) {
 	w.T.Helper()
-	_, err := cluster.ChangeStatus(w.Admin, Model, Service, func(s *corev1.Service) error {
-		s.Status.LoadBalancer.Ingress = nil
-		for _, host := range hosts {
-			entry := corev1.LoadBalancerIngress{Hostname: host}
-			if strings.ContainsAny(host, ":") || strings.Trim(host, "0123456789.") == "" {
-				entry = corev1.LoadBalancerIngress{IP: host}
-			}
-			s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, entry)
+	var entries []corev1.LoadBalancerIngress
+	for _, host := range hosts {
+		entry := corev1.LoadBalancerIngress{Hostname: host}
+		if strings.ContainsAny(host, ":") || strings.Trim(host, "0123456789.") == "" {
+			entry = corev1.LoadBalancerIngress{IP: host}
 		}
+		entries = append(entries, entry)
+	}
+	w.IngressEntries(entries...)
+}
+
+// IngressEntries sets the load balancer's entries of the Service as they are.
+func (w *World) IngressEntries(entries ...corev1.LoadBalancerIngress) {
+	w.T.Helper()
+	_, err := cluster.ChangeStatus(w.Admin, Model, Service, func(s *corev1.Service) error {
+		s.Status.LoadBalancer.Ingress = entries
 		return nil
 	})
 	require.NoError(w.T, err)

@@ -146,3 +146,27 @@ func (w *World) NodeEndpoints(port string, nodes ...string) string {
 	slices.Sort(endpoints)
 	return strings.Join(endpoints, ",")
 }
+
+// ValuesOf lists every value that hooks of the gateway have written to databags
+// of these keys, ever, in order.
+func (w *World) ValuesOf(keys ...string) []string {
+	w.T.Helper()
+	entries, err := w.Model.Journal(0, 0)
+	require.NoError(w.T, err)
+	var values []string
+	for _, e := range entries {
+		for _, write := range e.Writes {
+			wanted := len(keys) == 0 || slices.Contains(keys, write.Key)
+			if wanted && !write.Deleted && strings.HasPrefix(e.Unit, Gateway+"/") && write.Value != "" {
+				values = append(values, write.Value)
+			}
+		}
+	}
+	return values
+}
+
+// Values lists every value that hooks of the gateway have written to databags.
+func (w *World) Values() []string {
+	w.T.Helper()
+	return w.ValuesOf()
+}

@@ -68,21 +68,20 @@ type World struct {
 	Admin   *cluster.Admin
 	Clock   *Clock
 	SQL     *SQL
-	// Workload is what the units' gateways were told, by unit.
-	Workload map[string]*Workload
 
 	options Options
 	dir     string
 
-	mu      sync.Mutex
-	answers map[string]bool
-	reasons map[string]error
-	probes  []string
-	agents  map[string]*agent.Agent
-	roots   map[string]string
-	pods    map[string]int // incarnations of a unit's pod
-	log     []string
-	nodes   map[string]string // unit to node, where a test moved it
+	mu        sync.Mutex
+	answers   map[string]bool
+	reasons   map[string]error
+	probes    []string
+	agents    map[string]*agent.Agent
+	roots     map[string]string
+	pods      map[string]int // incarnations of a unit's pod
+	log       []string
+	workloads map[string]*Workload
+	nodes     map[string]string // unit to node, where a test moved it
 	// Dispatch, when set, may take a hook in the charm's place: it says so with
 	// true.
 	Dispatch func(unit, hook string, run func() int) (exit int, taken bool)
@@ -93,7 +92,7 @@ func New(t testing.TB, o Options) *World {
 	t.Helper()
 	w := &World{
 		T: t, options: o, dir: o.Dir, Clock: &Clock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
-		SQL: newSQL(), Workload: map[string]*Workload{}, answers: map[string]bool{}, reasons: map[string]error{},
+		SQL: newSQL(), workloads: map[string]*Workload{}, answers: map[string]bool{}, reasons: map[string]error{},
 		agents: map[string]*agent.Agent{}, roots: map[string]string{}, pods: map[string]int{}, nodes: map[string]string{},
 	}
 	if w.dir == "" {
@@ -356,7 +355,7 @@ func (w *World) KillPod(unit string) {
 	w.T.Helper()
 	w.removePod(unit)
 	delete(w.agents, unit)
-	delete(w.Workload, unit)
+	delete(w.workloads, unit)
 }
 
 // RestartAgent restarts a unit's agent alone.
