@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 // account is one service account: a token and what it may do.
@@ -44,6 +45,14 @@ func (as *accounts) set(a *account) {
 	}
 	as.byKey[a.key()] = a
 	as.byHash[sha256.Sum256([]byte(a.Token))] = a
+}
+
+// has reports whether exactly this account is there.
+func (as *accounts) has(a *account) bool {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	old := as.byKey[a.key()]
+	return old != nil && equality.Semantic.DeepEqual(*old, *a)
 }
 
 func (as *accounts) remove(key string) {

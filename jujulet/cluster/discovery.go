@@ -115,6 +115,9 @@ func (r *rules) resources(gv schema.GroupVersion) metav1.APIResourceList {
 		if k.Kind != Service && k.Kind != Namespace {
 			res.Verbs = append(slices.Clone(verbs), "deletecollection")
 		}
+		if k.Kind == Service || k.Kind == Pod || k.Kind == StatefulSet {
+			res.Categories = []string{"all"}
+		}
 		list.APIResources = append(list.APIResources, res)
 		if k.hasStatus {
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: k.plural + "/status", Namespaced: k.namespaced, Kind: string(k.Kind), Verbs: metav1.Verbs{"get", "patch", "update"}})

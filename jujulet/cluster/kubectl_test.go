@@ -70,6 +70,7 @@ func TestKubectl(t *testing.T) {
 		{stdin: manifest, args: "apply -f -", want: "service/db unchanged"},
 		{args: "get svc db", want: "6446:31234/TCP,6447:31235/TCP"},
 		{args: "get svc db", want: "EXTERNAL-IP"},
+		{args: "get all", want: "service/db"},
 		{args: "get svc -A -o wide", want: "app.kubernetes.io/name=db"},
 		{stdin: strings.Replace(manifest, "NodePort", "LoadBalancer", 1), args: "apply -f -", want: "service/db configured"},
 		{args: "get svc db", want: "<pending>"},

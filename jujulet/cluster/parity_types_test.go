@@ -3,7 +3,12 @@
 
 package cluster_test
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
 
 // withIngress are the steps to a LoadBalancer Service that has an address.
 func withIngress(more ...step) []step {
@@ -90,6 +95,18 @@ func TestParity_Types(t *testing.T) {
 			{do: apply(service("NodePort", without("type"), without("selector"))), want: "200 type=NodePort selector=app.kubernetes.io/name np.mysql-rw=np1"},
 		}},
 	})
+}
+
+// TestParity_NoOp: the whole answer is the same, times in managedFields included, also seconds later.
+func TestParity_NoOp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.must(t, 201, apply(service("NodePort")))
+	time.Sleep(1100 * time.Millisecond) // times have a resolution of a second
+	require.JSONEq(t, first.text, w.must(t, 200, apply(service("NodePort"))).text)
+	require.JSONEq(t, first.text, w.must(t, 200, applyDry(service("NodePort"))).text)
+	require.JSONEq(t, first.text, w.must(t, 200, put(first.text)).text)
+	require.JSONEq(t, first.text, w.must(t, 200, patchAs(w.manager, mediaMerge, `{}`)).text)
 }
 
 // TestParity_NodePorts: kept by port name when the body gives no number.

@@ -130,7 +130,7 @@ func (s *Server) Admin() *Admin { return &Admin{s} }
 
 // SetAccount makes or replaces the service account name in namespace: who presents token acts as
 // system:serviceaccount:<namespace>:<name> with exactly these rules, from the next request on. It is
-// persisted.
+// persisted; setting what is there already costs nothing.
 func (s *Server) SetAccount(namespace, name, token string, rules []Rule) error {
 	if namespace == "" || name == "" || token == "" {
 		return errors.New("cannot set account: namespace, name and token are needed")
@@ -138,6 +138,9 @@ func (s *Server) SetAccount(namespace, name, token string, rules []Rule) error {
 	a := &account{Namespace: namespace, Name: name, Token: token, Rules: slices.Clone(rules)}
 	if other := s.accounts.find(token); other != nil && other.key() != a.key() {
 		return fmt.Errorf("cannot set account %q: its token is that of another account", a.key())
+	}
+	if s.accounts.has(a) {
+		return nil
 	}
 	if d := s.store.disk; d != nil {
 		if err := d.saveAccount(a.key(), a); err != nil {
