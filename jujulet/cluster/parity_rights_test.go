@@ -100,6 +100,8 @@ func TestParity_Rights(t *testing.T) {
 		u.check(t, "other", step{want: "403"}, get("other")(t, u))
 		u.check(t, "list", step{want: "403"}, raw(http.MethodGet, services, "", "")(t, u))
 		u.check(t, "selected", step{want: "200"}, raw(http.MethodGet, services+"?fieldSelector=metadata.name%3Ddb", "", "")(t, u))
+		require.Equal(t, http.StatusOK, u.watch(t, "fieldSelector", "metadata.name=db", "resourceVersion", "0").code)
+		require.Equal(t, http.StatusForbidden, u.watch(t, "resourceVersion", "0").code)
 	})
 }
 

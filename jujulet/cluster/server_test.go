@@ -103,6 +103,20 @@ func TestRoundTripper_Deadline(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
+// TestNew: what every cluster begins with.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	a := newServer(t, cluster.Options{}).Admin()
+	svc, err := cluster.Get[*corev1.Service](a, "default", "kubernetes")
+	require.NoError(t, err)
+	require.Equal(t, "10.152.183.1", svc.Spec.ClusterIP)
+	for _, name := range []string{"default", "kube-system"} {
+		ns, err := cluster.Get[*corev1.Namespace](a, "", name)
+		require.NoError(t, err)
+		require.Equal(t, corev1.NamespaceActive, ns.Status.Phase)
+	}
+}
+
 // TestOptions: what is refused.
 func TestOptions(t *testing.T) {
 	t.Parallel()
