@@ -156,7 +156,7 @@ func (a *Agent) look(ctx context.Context) (*view, error) {
 	if a.retrying {
 		a.wakeAt = earlier(a.wakeAt, a.retryAt)
 	}
-	if err := a.enterScopes(ctx, snap); err != nil {
+	if err := a.moveScopes(ctx, snap); err != nil {
 		return nil, err
 	}
 	a.mu.Lock()
@@ -169,26 +169,40 @@ func (a *Agent) look(ctx context.Context) (*view, error) {
 	}, nil
 }
 
-// enterScopes enters every living relation as soon as the unit is installed and
-// idle: before the first relation-created.
-func (a *Agent) enterScopes(ctx context.Context, snap *model.Snapshot) error {
-	if !a.state.Installed || a.state.Kind != model.OpContinue || snap.Life != model.Alive {
-		return nil
-	}
-	var enter []int
+// moveScopes enters every living relation as soon as the unit is installed and
+// idle, before the first relation-created. It leaves, without a hook, relations
+// that end before the charm has heard of them, and those it never hears of.
+func (a *Agent) moveScopes(ctx context.Context, snap *model.Snapshot) error {
+	var s model.Save
+	idle := a.state.Installed && a.state.Kind == model.OpContinue && snap.Life == model.Alive
 	for _, id := range sorted(snap.Relations) {
 		r := snap.Relations[id]
-		if !r.InScope && r.Life == model.Alive {
-			enter = append(enter, id)
+		switch {
+		case r.InScope && r.Life != model.Alive && a.unheard(snap, r):
+			s.Leave = append(s.Leave, id)
+		case idle && !r.InScope && r.Life == model.Alive:
+			s.Enter = append(s.Enter, id)
 		}
 	}
-	if len(enter) == 0 {
+	if len(s.Enter)+len(s.Leave) == 0 {
 		return nil
 	}
-	if err := a.options.Controller.Save(ctx, a.options.Unit, model.Save{Enter: enter}); err != nil {
-		return fmt.Errorf("cannot enter relations: %w", err)
+	if err := a.options.Controller.Save(ctx, a.options.Unit, s); err != nil {
+		return fmt.Errorf("cannot enter or leave relations: %w", err)
 	}
 	return nil
+}
+
+// unheard says that the charm has had no hook of the relation, and has none pending.
+func (a *Agent) unheard(snap *model.Snapshot, r model.RelationSnapshot) bool {
+	if _, known := snap.Endpoints[r.Endpoint]; !known {
+		return true
+	}
+	if h := a.state.Hook; h != nil && h.Endpoint != "" && h.RelationID == r.ID {
+		return false
+	}
+	st := a.state.Relations[r.ID]
+	return st == nil || !st.Created
 }
 
 func earlier(a, b time.Time) time.Time {

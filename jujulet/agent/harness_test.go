@@ -6,6 +6,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,11 @@ import (
 func TestMain(m *testing.M) {
 	if hooktools.IsTool(filepath.Base(os.Args[0])) {
 		os.Exit(hooktools.ClientMain(os.Args))
+	}
+	flag.Parse()
+	// Enough for every run; -rapid.checks=500 for a long one.
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		f.Value.Set("20")
 	}
 	os.Exit(m.Run())
 }

@@ -1,6 +1,20 @@
 // Copyright 2026 The Drawbridge authors.
 // SPDX-License-Identifier: GPL-3.0-only
 
+// Where Juju's traps are tested, those of this file and of others:
+//
+//	1, 2, 9, 36  TestTrace_T1_SingleUnitPeer      2, 3    TestTrace_T2_ScaledToTwo, TestTrace_T3_Integrate
+//	4            TestTrace_T6_FailingHook         5       TestTrace_T7_FlushRefused
+//	7            hooktools TestTrap07             8       TestTrace_T4_RemoveRelation
+//	10, 38       TestTrace_T8, TestTrace_T9       12-15   hooktools TestTools_*
+//	16, 17       hooktools TestTrap16, TestTrap17 18      hooktools TestTrap18
+//	21           TestTrap21 (a real Pebble)       22, 23  TestTrace_T10 (a real Pebble)
+//	24           TestTrace_T11                    25      hooktools TestTrap25
+//	31           TestAgent_RandomHistories        33, 35  model TestTrap33, TestTrap35
+//	37           hooktools TestTools_RelationSet  39      hooktools TestTools_GoalState
+//
+// 28 and 29 are about another framework; 32 and 40 belong to the controller and
+// the command line.
 package agent_test
 
 import (

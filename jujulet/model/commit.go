@@ -75,17 +75,8 @@ func (t *txn) finish(u *unitDoc, c *HookCommit) error {
 			return err
 		}
 	}
-	for _, id := range c.Leave {
-		r, err := t.relation(id)
-		if KindOf(err) == NotFound {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := t.leaveScope(u.Name, r); err != nil {
-			return err
-		}
+	if err := t.leaveAll(u, c.Leave); err != nil {
+		return err
 	}
 	if c.ClearResolve {
 		u.Resolve = ResolveNone

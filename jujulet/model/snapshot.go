@@ -113,6 +113,8 @@ type Save struct {
 	OnlyUnset bool `json:"only-unset,omitempty"`
 	// Enter are relations whose scope the unit enters.
 	Enter []int `json:"enter,omitempty"`
+	// Leave are relations whose scope the unit leaves without a hook.
+	Leave []int `json:"leave,omitempty"`
 	// ClearResolve forgets the operator's `resolved`.
 	ClearResolve bool `json:"clear-resolve,omitempty"`
 	// FireDone removes a Fire: its hook is pending now.
@@ -139,6 +141,9 @@ func (m *Model) Save(_ context.Context, unit string, s Save) error {
 			}
 		}
 		if err := t.enterAll(u, s.Enter); err != nil {
+			return err
+		}
+		if err := t.leaveAll(u, s.Leave); err != nil {
 			return err
 		}
 		changed, err := t.saveStatuses(u, s)
@@ -179,6 +184,23 @@ func (t *txn) enterAll(u *unitDoc, ids []int) error {
 			continue
 		}
 		if err := t.enterScope(a, u.Name, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveAll takes a unit out of relations; those that are gone are no error.
+func (t *txn) leaveAll(u *unitDoc, ids []int) error {
+	for _, id := range ids {
+		r, err := t.relation(id)
+		if KindOf(err) == NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.leaveScope(u.Name, r); err != nil {
 			return err
 		}
 	}
