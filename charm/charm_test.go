@@ -823,3 +823,52 @@ func TestRelationGoneMeanwhile_IsNoError(t *testing.T) {
 	require.Zero(t, w.hook("config-changed"))
 	require.Equal(t, "10.10.0.10:31446", w.bag("database:8")["endpoints"])
 }
+
+func TestClient_AnExistingSecretIsTheTruth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settle()
+	client := w.juju.relation("database:7")
+	uri, password := client.ownApp["secret-user"], w.sql.users["relation-4-7"]
+	client.ownApp = map[string]string{} // somebody wiped it; the secret is there
+	w.sql.users["relation-4-7"] = "changed by hand"
+	w.settle()
+	require.Equal(t, uri, client.ownApp["secret-user"])
+	require.Equal(t, password, w.sql.users["relation-4-7"])
+	require.Equal(t, 1, w.juju.secrets[strings.TrimPrefix(uri, "secret:")].rev, "no new revision")
+}
+
+func TestClient_CredentialsThatAreNotTheCurrentOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settle()
+	adopted := fmt.Sprint(w.bag("database:7"))
+	delete(w.peer(), "backend")
+	w.settle()
+	require.Equal(t, adopted, fmt.Sprint(w.bag("database:7")), "the secret found by its label is the one published")
+	require.Equal(t, "4", w.peer()["backend"])
+
+	delete(w.peer(), "backend")
+	w.bag("database:7")["secret-user"] = "secret:of-another-backend"
+	require.Zero(t, w.hook("update-status"))
+	require.NotContains(t, w.bag("database:7"), "secret-user")
+	w.settle()
+	require.NotEmpty(t, w.bag("database:7")["secret-user"])
+}
+
+func TestClient_HiddenOnesAreNotCleanedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settle()
+	client := w.juju.relation("database:7")
+	w.juju.relations = w.juju.relations[:2]
+	w.juju.hidden[endpointClients] = []string{"client-k8s"}
+	w.settle()
+	require.Contains(t, w.sql.users, "relation-4-7", "Juju knows the relation though this unit does not see it")
+	require.Equal(t, "4", w.peer()["backend"])
+	w.juju.relations = append(w.juju.relations, client)
+	w.juju.hidden = map[string][]string{}
+	w.settle()
+	w.quiet("update-status")
+	require.NotContains(t, w.juju.state["exposure"], "unknown")
+}
