@@ -243,7 +243,7 @@ func (w *World) Event(kind, reason, message string) {
 	require.NotNil(w.T, service)
 	now := metav1.NewTime(w.Clock.Now())
 	_, err := w.Admin.Create(&corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Model, GenerateName: Service + "."},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Model, GenerateName: Service + "-"},
 		InvolvedObject: corev1.ObjectReference{
 			Kind: "Service", Namespace: Model, Name: Service, UID: service.UID, APIVersion: "v1",
 		},
