@@ -130,7 +130,9 @@ func ParseEvent(getenv func(string) string) (Event, error) {
 	event.App = app
 	dispatchPath := getenv("JUJU_DISPATCH_PATH")
 	event.Name = getenv("JUJU_HOOK_NAME")
-	if action := getenv("JUJU_ACTION_NAME"); action != "" || path.Dir(dispatchPath) == "actions" {
+	// A `juju exec` is an action too, of the name juju-exec and without a path; a person may run a hook from it.
+	action := getenv("JUJU_ACTION_NAME")
+	if path.Dir(dispatchPath) == "actions" || dispatchPath == "" && action != "" && action != "juju-exec" {
 		if action == "" {
 			action = path.Base(dispatchPath)
 		}

@@ -68,9 +68,11 @@ func TestParseEvent(t *testing.T) {
 			})},
 		"action": {[]string{"JUJU_HOOK_NAME", "", "JUJU_DISPATCH_PATH", "actions/explain", "JUJU_ACTION_NAME", "explain", "JUJU_ACTION_UUID", "4"},
 			with(func(e *Event) { e.Kind, e.Name, e.Action, e.ActionID = Action, "explain", "explain", "4" })},
-		"storage":  {hook("data-storage-attached", "JUJU_STORAGE_ID", "data/0"), with(func(e *Event) { e.Kind, e.Name, e.Storage = StorageAttached, "data-storage-attached", "data/0" })},
-		"unknown":  {hook("something-new"), with(func(e *Event) { e.Kind, e.Name = Unknown, "something-new" })},
-		"commands": {nil, with(func(e *Event) { e.Kind = Commands })},
+		"storage":                {hook("data-storage-attached", "JUJU_STORAGE_ID", "data/0"), with(func(e *Event) { e.Kind, e.Name, e.Storage = StorageAttached, "data-storage-attached", "data/0" })},
+		"unknown":                {hook("something-new"), with(func(e *Event) { e.Kind, e.Name = Unknown, "something-new" })},
+		"a hook run by a person": {hook("update-status", "JUJU_ACTION_NAME", "juju-exec"), with(func(e *Event) { e.Kind, e.Name = UpdateStatus, "update-status" })},
+		"juju exec":              {[]string{"JUJU_ACTION_NAME", "juju-exec"}, with(func(e *Event) { e.Kind = Commands })},
+		"commands":               {nil, with(func(e *Event) { e.Kind = Commands })},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
