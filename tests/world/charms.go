@@ -6,7 +6,6 @@ package world
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -70,6 +69,9 @@ func repository(string) string {
 
 // handler is the charm of an application, known by the charm's name.
 func (w *World) handler(app, unit string) (hooks.Handler, error) {
+	if handler := w.Handlers[app]; handler != nil {
+		return handler, nil
+	}
 	status, err := w.Model.Status()
 	if err != nil {
 		return nil, err
@@ -90,20 +92,20 @@ func (w *World) handler(app, unit string) (hooks.Handler, error) {
 func (w *World) charmOptions(unit string) charm.Options {
 	return charm.Options{
 		Root:      w.roots[unit],
-		Transport: w.Cluster.RoundTripper(),
+		Transport: transport{w},
 		Clock:     w.Clock.Now,
 		NoWatch:   true,
 		Session: func(c database.Credentials) probe.Session {
-			return func(_ context.Context, address string) error {
+			return func(ctx context.Context, address string) error {
 				if c.Password != backendPassword {
 					return fmt.Errorf("the server refuses these credentials (error 1045)")
 				}
-				return w.session(address)
+				return w.session(ctx, address)
 			}
 		},
-		NewGateway: func(*slog.Logger) charm.Gateway { return w.WorkloadOf(unit) },
-		OpenAdmin: func(_ context.Context, c database.Credentials, address string) (charm.Admin, error) {
-			if err := w.session(address); err != nil {
+		NewGateway: w.newGateway(unit),
+		OpenAdmin: func(ctx context.Context, c database.Credentials, address string) (charm.Admin, error) {
+			if err := w.session(ctx, address); err != nil {
 				return nil, err
 			}
 			return w.SQL, nil
@@ -148,64 +150,6 @@ func (g *Workload) Stop(context.Context) error {
 	g.Told = workload.Gateway{}
 	return nil
 }
-
-// SQL is the backend's server: databases and users.
-type SQL struct {
-	Users      map[string]string // name to password
-	Databases  map[string]bool
-	Statements []string
-	// Err makes every statement fail.
-	Err error
-}
-
-func newSQL() *SQL { return &SQL{Users: map[string]string{}, Databases: map[string]bool{}} }
-
-// Forget is a server that lost its data.
-func (s *SQL) Forget() { s.Users, s.Databases = map[string]string{}, map[string]bool{} }
-
-func (s *SQL) do(statement string, effect func()) error {
-	if s.Err != nil {
-		return s.Err
-	}
-	s.Statements = append(s.Statements, statement)
-	effect()
-	return nil
-}
-
-// EnsureDatabase is the charm's call.
-func (s *SQL) EnsureDatabase(_ context.Context, name string) error {
-	return s.do("database "+name, func() { s.Databases[name] = true })
-}
-
-// EnsureUser is the charm's call.
-func (s *SQL) EnsureUser(_ context.Context, user, password, database string) error {
-	return s.do("user "+user+" on "+database, func() { s.Users[user] = password })
-}
-
-// DropUser is the charm's call.
-func (s *SQL) DropUser(_ context.Context, user string) error {
-	return s.do("drop "+user, func() { delete(s.Users, user) })
-}
-
-// ClientUsers is the charm's call.
-func (s *SQL) ClientUsers(_ context.Context, backendUser string) (map[int]string, error) {
-	if s.Err != nil {
-		return nil, s.Err
-	}
-	users := map[int]string{}
-	for name := range s.Users {
-		var id int
-		if rest, ok := strings.CutPrefix(name, backendUser+"-"); ok {
-			if _, err := fmt.Sscan(rest, &id); err == nil {
-				users[id] = name
-			}
-		}
-	}
-	return users, nil
-}
-
-// Close is the charm's call.
-func (s *SQL) Close() error { return nil }
 
 // backendPassword is what the backend gives to every requirer.
 const backendPassword = "backend-pw"

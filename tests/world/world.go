@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-k8s/drawbridge/hooks"
+	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/agent"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
@@ -56,8 +57,11 @@ type Options struct {
 	Sync bool
 	// Seed makes the agents' random choices repeatable.
 	Seed uint64
-	// Trusted says whether applications get the rights of `juju trust`.
+	// Untrusted keeps applications from the rights of `juju trust`.
 	Untrusted bool
+	// Pebble gives the gateway its real workload, behind the Pebble socket of
+	// PebbleSocket, in place of the one made of values.
+	Pebble bool
 }
 
 // World is a model, a cluster and everything in it.
@@ -75,6 +79,7 @@ type World struct {
 	mu        sync.Mutex
 	answers   map[string]bool
 	reasons   map[string]error
+	hangs     map[string]bool
 	probes    []string
 	agents    map[string]*agent.Agent
 	roots     map[string]string
@@ -85,15 +90,25 @@ type World struct {
 	// Dispatch, when set, may take a hook in the charm's place: it says so with
 	// true.
 	Dispatch func(unit, hook string, run func() int) (exit int, taken bool)
+	// Handlers are charms of a test's own, by application, in place of this
+	// package's.
+	Handlers map[string]hooks.Handler
+	// Tools, when set, stands before a unit's hook tools: next runs the tool.
+	Tools func(unit string, call hooktool.Call, next ToolRunner) ([]byte, error)
+	// API, when set, stands before the Kubernetes API of the gateway's units.
+	API func(request *http.Request, next http.RoundTripper) (*http.Response, error)
 }
+
+// ToolRunner runs a hook tool.
+type ToolRunner func() ([]byte, error)
 
 // New makes an empty world.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
 	w := &World{
 		T: t, options: o, dir: o.Dir, Clock: &Clock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
-		SQL: newSQL(), workloads: map[string]*Workload{}, answers: map[string]bool{}, reasons: map[string]error{},
-		agents: map[string]*agent.Agent{}, roots: map[string]string{}, pods: map[string]int{}, nodes: map[string]string{},
+		SQL: newSQL(), workloads: map[string]*Workload{}, answers: map[string]bool{}, reasons: map[string]error{}, hangs: map[string]bool{},
+		Handlers: map[string]hooks.Handler{}, agents: map[string]*agent.Agent{}, roots: map[string]string{}, pods: map[string]int{}, nodes: map[string]string{},
 	}
 	if w.dir == "" {
 		dir, err := os.MkdirTemp("", "w") // short: socket paths are bounded
@@ -107,6 +122,9 @@ func New(t testing.TB, o Options) *World {
 	w.Cluster, err = cluster.New(cluster.Options{DB: w.Model.DB(), Clock: w.Clock.Now})
 	require.NoError(t, err)
 	w.Admin = w.Cluster.Admin()
+	if o.Dir != "" {
+		w.SQL.keep(filepath.Join(w.dir, "sql.json"))
+	}
 	t.Cleanup(func() {
 		w.Cluster.Close()
 		w.Model.Close()
@@ -128,9 +146,15 @@ func (w *World) Standard(units int) {
 	w.Settle()
 }
 
-// Deploy deploys one of this package's charms under a name.
+// Deploy deploys one of this package's charms under a name. In a World made again
+// on its folder, what is deployed already stays, and what a killed process left
+// half done is completed.
 func (w *World) Deploy(charm, app string, units int, config map[string]string) {
 	w.T.Helper()
+	if _, there := w.status().Applications[app]; there && w.options.Dir != "" {
+		w.makeApplication(app, !w.options.Untrusted)
+		return
+	}
 	c, err := model.ReadCharm(w.charmFolder(charm))
 	require.NoError(w.T, err)
 	resources := map[string]string{}
@@ -143,9 +167,13 @@ func (w *World) Deploy(charm, app string, units int, config map[string]string) {
 	w.makeApplication(app, !w.options.Untrusted)
 }
 
-// Integrate relates two endpoints and returns the relation's number.
+// Integrate relates two endpoints and returns the relation's number; in a World
+// made again on its folder, also of a relation that is there already.
 func (w *World) Integrate(a, b string) int {
 	w.T.Helper()
+	if id, there := w.related(a, b); there && w.options.Dir != "" {
+		return id
+	}
 	id, err := w.Model.Integrate(a, b)
 	require.NoError(w.T, err)
 	return id
@@ -303,11 +331,27 @@ func (w *World) Probes() []string {
 	return probes
 }
 
-// session is what stands for a database session.
-func (w *World) session(address string) error {
+// Hang makes addresses take every packet and say nothing.
+func (w *World) Hang(addresses ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, address := range addresses {
+		w.hangs[address] = true
+	}
+}
+
+// session is what stands for a database session.
+func (w *World) session(ctx context.Context, address string) error {
+	w.mu.Lock()
 	w.probes = append(w.probes, address)
+	hangs := w.hangs[address]
+	w.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if err := w.reasons[address]; err != nil {
 		return err
 	}
@@ -329,6 +373,7 @@ func (w *World) agent(unit string) *agent.Agent {
 	w.makePod(unit)
 	root := filepath.Join(w.dir, fmt.Sprintf("%s.%d", strings.ReplaceAll(unit, "/", "-"), w.pods[unit]))
 	w.roots[unit] = root
+	require.NoError(w.T, os.RemoveAll(root)) // of a process that was killed
 	w.fillRoot(unit, root)
 	a, err := agent.New(agent.Options{
 		Controller: w.Model, Unit: unit, Root: root, Runner: w.runner(unit), NoPebble: true, Clock: w.Clock.Now,
@@ -376,7 +421,9 @@ func (w *World) runner(unit string) agent.Runner {
 			return 1, err
 		}
 		run := func() int {
-			return hooks.Dispatch(ctx, hooks.Env{Getenv: get, Handler: handler, Stderr: io.MultiWriter(c.Stderr, logWriter{w})})
+			return hooks.Dispatch(ctx, hooks.Env{
+				Getenv: get, Handler: handler, Stderr: io.MultiWriter(c.Stderr, logWriter{w}), Connect: w.connect(unit),
+			})
 		}
 		if w.Dispatch != nil {
 			if exit, taken := w.Dispatch(unit, env["JUJU_HOOK_NAME"], run); taken {
