@@ -76,6 +76,9 @@ func (p *pass) observe(ctx context.Context) error {
 		return err
 	}
 	p.state = parseState(p.stateText)
+	if p.full() {
+		p.startReading()
+	}
 	if p.full() && p.peer.Leader != p.event.Unit {
 		// Another unit wrote this: what this unit may have remembered is of an earlier term.
 		p.state, p.fresh = state{Sweep: true}, true

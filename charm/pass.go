@@ -85,6 +85,9 @@ func (p *pass) close() {
 		p.users.close()
 	}
 	p.stop()
+	if r := p.service.reading; r != nil {
+		<-r.done
+	}
 }
 
 // run is the pass of a hook.

@@ -24,6 +24,7 @@ type serviceView struct {
 	kubeErr   error
 	namespace string
 
+	reading *reading
 	live    *corev1.Service
 	drift   []k8sservice.Difference
 	hash    string
@@ -39,10 +40,9 @@ func podName(unit string) string { return strings.ReplaceAll(unit, "/", "-") }
 // ensureService is step B: it reads the Service once and applies it if it differs in what is ours.
 func (p *pass) ensureService(ctx context.Context) {
 	s := &p.service
-	kube, namespace, err := p.kube()
-	if err == nil {
-		s.live, err = onceMore(func() (*corev1.Service, error) { return kube.Service(p.ext, p.serviceName()) })
-	}
+	live, err := p.readService()
+	s.live = live
+	kube, namespace, _ := p.kube()
 	view := relation.ServiceView{Unread: err != nil, Planned: p.planned, Invalid: len(p.configErrs) > 0}
 	if err == nil {
 		desired := p.desired(namespace)
@@ -68,6 +68,36 @@ func (p *pass) ensureService(ctx context.Context) {
 	case relation.ServiceAsDesired:
 		p.state.Altered = nil
 	}
+}
+
+// reading is a Service that is being read.
+type reading struct {
+	done chan struct{}
+	live *corev1.Service
+	err  error
+}
+
+// startReading begins to read the Service: the pass goes on with Juju meanwhile. readService or close waits for it.
+func (p *pass) startReading() {
+	r := &reading{done: make(chan struct{})}
+	p.service.reading = r
+	kube, _, err := p.kube()
+	if err != nil {
+		r.err = err
+		close(r.done)
+		return
+	}
+	go func() {
+		defer close(r.done)
+		r.live, r.err = onceMore(func() (*corev1.Service, error) { return kube.Service(p.ext, p.serviceName()) })
+	}()
+}
+
+// readService returns the Service, read once in a pass.
+func (p *pass) readService() (*corev1.Service, error) {
+	r := p.service.reading
+	<-r.done
+	return r.live, r.err
 }
 
 // apply makes the live Service the desired one. A refusal leaves the pass with the live object.
