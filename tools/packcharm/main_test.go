@@ -21,7 +21,6 @@ import (
 // architecture would compile everything once more; `make charm ARCH=arm64` does.
 func testPack(t *testing.T) string {
 	t.Helper()
-	t.Chdir("../..")
 	path, err := pack(t.Context(), options{
 		folder: ".", mainPackage: "./cmd/drawbridge", arch: "amd64", out: t.TempDir(), version: "1.2.3",
 	})
@@ -30,6 +29,7 @@ func testPack(t *testing.T) string {
 }
 
 func TestPack_SameBytesTwice(t *testing.T) {
+	t.Chdir("../..")
 	first, err := os.ReadFile(testPack(t))
 	require.NoError(t, err)
 	second, err := os.ReadFile(testPack(t))
@@ -41,6 +41,7 @@ func TestPack_SameBytesTwice(t *testing.T) {
 // What Juju asks of an archive: files at its root, an executable dispatch, a
 // manifest with base and architecture (juju/charm v12).
 func TestPack_AsJujuAcceptsIt(t *testing.T) {
+	t.Chdir("../..")
 	path := testPack(t)
 	require.Equal(t, "drawbridge-k8s_amd64.charm", filepath.Base(path))
 	archive, err := zip.OpenReader(path)
