@@ -19,7 +19,7 @@ type Admin struct {
 // Open logs in at address ("host:port") with rights to make databases and
 // users. The caller closes it.
 func Open(ctx context.Context, c Credentials, address string) (*Admin, error) {
-	connector, err := c.connector(address, "", StatementTimeout)
+	connector, err := newConnector(c.config(address, ""))
 	if err != nil {
 		return nil, err
 	}

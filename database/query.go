@@ -23,7 +23,7 @@ type Rows struct {
 // and by StatementTimeout. Errors carry the server's own text about the
 // statement, which is the caller's.
 func (c Credentials) Query(ctx context.Context, address, schema, statement string, limit int) (Rows, error) {
-	connector, err := c.connector(address, schema, StatementTimeout)
+	connector, err := newConnector(c.config(address, schema))
 	if err != nil {
 		return Rows{}, err
 	}

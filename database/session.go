@@ -40,46 +40,49 @@ type Credentials struct {
 func (c Credentials) Session(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout+StatementTimeout)
 	defer cancel()
-	return c.session(ctx, address, StatementTimeout)
+	return session(ctx, c.config(address, ""))
 }
 
-// session lets the server take up to patience for each answer.
-func (c Credentials) session(ctx context.Context, address string, patience time.Duration) error {
-	connector, err := c.connector(address, "", patience)
+func session(ctx context.Context, config *mysql.Config) error {
+	connector, err := newConnector(config)
 	if err != nil {
 		return err
 	}
 	conn, err := connector.Connect(ctx)
 	if err != nil {
-		return newError("open a session at "+address, err)
+		return newError("open a session at "+config.Addr, err)
 	}
 	err = conn.(driver.Pinger).Ping(ctx)
 	if closeErr := conn.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return newError("end a session at "+address, err)
+		return newError("end a session at "+config.Addr, err)
 	}
 	return nil
 }
 
-// connector prepares connections to address.
+// config is of connections to address.
 //
 // TLS is used whenever the server offers it, but neither verified nor insisted
 // on: a client that hangs up half way through a login is counted by the server
 // against its host, and behind a gateway that host stands for everybody. The
 // names in the server's certificate could not cover our addresses anyway.
-func (c Credentials) connector(address, database string, patience time.Duration) (driver.Connector, error) {
+func (c Credentials) config(address, database string) *mysql.Config {
 	config := mysql.NewConfig()
 	config.User, config.Passwd, config.DBName = c.Username, c.Password, database
 	config.Net, config.Addr = "tcp", address
 	config.TLSConfig = "preferred"
 	config.Timeout = DialTimeout
-	config.ReadTimeout, config.WriteTimeout = patience, patience
+	config.ReadTimeout, config.WriteTimeout = StatementTimeout, StatementTimeout
 	config.Logger = &mysql.NopLogger{}
+	return config
+}
+
+func newConnector(config *mysql.Config) (driver.Connector, error) {
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return nil, newError("prepare a session at "+address, err)
+		return nil, newError("prepare a session at "+config.Addr, err)
 	}
 	return connector, nil
 }

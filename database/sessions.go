@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// patience is how long a login that nobody waits for any more may go on.
-	patience = 10 * time.Minute
-	// maxWaiting is how many of them there may be at one address.
-	maxWaiting = 20
+	// patience is how long a login that nobody waits for any more may go on: less
+	// than the gateway keeps it. A peer that has gone is noticed within minutes.
+	patience = 8 * time.Hour
+	// fewWaiting is how many there may be at one address at any pace.
+	fewWaiting = 4
 )
 
 // Sessions opens sessions as Credentials.Session does, for a process that does
@@ -23,7 +24,10 @@ const (
 // accept connections. One that was given up meanwhile is counted as a connect
 // error when the server comes back, and enough of them lock the host out. So
 // here a login that has begun is brought to its end, in the background when
-// its caller's time is over.
+// its caller's time is over, and after a few the next begin ever more seldom:
+// what is under way when the process ends is counted all the same.
+//
+// An address that begins to answer is reached within redialEvery.
 type Sessions struct {
 	credentials Credentials
 	stop        context.CancelFunc
@@ -36,8 +40,9 @@ type Sessions struct {
 
 // login is one session under way.
 type login struct {
-	done chan struct{}
-	err  error // once done
+	begun time.Time
+	done  chan struct{}
+	err   error // once done
 }
 
 // NewSessions returns sessions with these credentials. They end with ctx; the
@@ -66,20 +71,27 @@ func (s *Sessions) Session(ctx context.Context, address string) error {
 	}
 }
 
-// begin starts a login, or joins the newest where too many wait already.
+// begin starts a login. Where a few wait already it joins the newest, until
+// that has waited as long as passed between the first and it.
 func (s *Sessions) begin(address string) *login {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting := s.waiting[address]
-	if len(waiting) >= maxWaiting {
-		return waiting[len(waiting)-1]
+	if n := len(waiting); n >= fewWaiting {
+		newest := waiting[n-1]
+		if time.Since(newest.begun) < newest.begun.Sub(waiting[0].begun) {
+			return newest
+		}
 	}
-	l := &login{done: make(chan struct{})}
+	l := &login{begun: time.Now(), done: make(chan struct{})}
 	s.waiting[address] = append(waiting, l)
 	s.work.Go(func() {
 		ctx, cancel := context.WithTimeout(s.stopped, patience)
 		defer cancel()
-		l.err = s.credentials.session(ctx, address, patience)
+		config := s.credentials.config(address, "")
+		config.ReadTimeout, config.WriteTimeout = patience, patience
+		config.DialFunc = redial
+		l.err = session(ctx, config)
 		s.end(address, l)
 		close(l.done)
 	})
