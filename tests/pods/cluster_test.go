@@ -32,7 +32,7 @@ const (
 )
 
 // patience bounds what has no bound of its own.
-const patience = 90 * time.Second
+const patience = 60 * time.Second
 
 // cluster is a cluster process of a test, started by the program as a user starts it.
 type cluster struct {

@@ -18,56 +18,59 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/jujulet/controller"
 )
 
-// footprint is what a cluster has on this machine: the namespaces of all its processes, by kind ("net:[4026532193]").
+// footprint is what a cluster has on this machine, as it was seen last. All its processes are descendants of the cluster
+// process, also those whose parents have died.
 type footprint struct {
 	state      string
-	namespaces map[string]bool
+	processes  map[int]string  // when each began; numbers are used again
+	namespaces map[string]bool // "net:[4026532193]"
 }
 
-func newFootprint(state string) *footprint {
-	return &footprint{state: state, namespaces: map[string]bool{}}
-}
+func newFootprint(state string) *footprint { return &footprint{state: state} }
 
 // namespaceKinds are the kinds that pods have of their own.
 var namespaceKinds = []string{"mnt", "net", "pid", "uts", "ipc"}
 
-// collect adds the namespaces of a process and of all its descendants, less those of this process. It returns how many
-// processes it saw.
-func (f *footprint) collect(pid int) int {
+// collect looks at a cluster process and all its descendants.
+func (f *footprint) collect(pid int) {
+	all := processes()
 	children := map[int][]int{}
-	for child, parent := range parents() {
-		children[parent] = append(children[parent], child)
+	for child, p := range all {
+		children[p.parent] = append(children[p.parent], child)
 	}
+	f.processes, f.namespaces = map[int]string{}, map[string]bool{}
 	own := namespacesOf(os.Getpid())
-	seen := 0
 	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
 		todo = append(todo, children[todo[0]]...)
-		seen++
+		p, ok := all[todo[0]]
+		if !ok {
+			continue
+		}
+		f.processes[todo[0]] = p.began
 		for name := range namespacesOf(todo[0]) {
 			if !own[name] {
 				f.namespaces[name] = true
 			}
 		}
 	}
-	return seen
+}
+
+// alive lists the processes that still live.
+func (f *footprint) alive() []string {
+	var all []string
+	for pid, p := range processes() {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		named := bytes.Contains(line, []byte(f.state)) && bytes.Contains(line, []byte("\x00__"))
+		if named || f.processes[pid] == p.began {
+			all = append(all, fmt.Sprintf("process %d: %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	return all
 }
 
 // left lists what is still there of the cluster.
 func (f *footprint) left() []string {
-	var all []string
-	for pid := range parents() {
-		for name := range namespacesOf(pid) {
-			if f.namespaces[name] {
-				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-				all = append(all, fmt.Sprintf("process %d in %s: %s", pid, name, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-				break
-			}
-		}
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if bytes.Contains(line, []byte(f.state)) && bytes.Contains(line, []byte("\x00__")) {
-			all = append(all, fmt.Sprintf("process %d: %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
-	}
+	all := f.alive()
 	runtime := controller.RuntimeFolder(f.state)
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
@@ -88,7 +91,7 @@ func (f *footprint) left() []string {
 // requireGone waits a moment for the kernel to clear away the last processes, and fails with what stays.
 func (f *footprint) requireGone(t *testing.T) {
 	t.Helper()
-	require.NotEmpty(t, f.namespaces, "nothing was collected while the cluster ran: the check would prove nothing")
+	require.NotEmpty(t, f.processes, "nothing was collected while the cluster ran: the check would prove nothing")
 	var left []string
 	require.Eventuallyf(t, func() bool { left = f.left(); return len(left) == 0 }, 2*time.Second, 50*time.Millisecond,
 		"left behind: %v", deferred{func() string { return strings.Join(left, "\n") }})
@@ -99,21 +102,28 @@ type deferred struct{ text func() string }
 
 func (d deferred) String() string { return d.text() }
 
-// parents maps each process of this machine to its parent.
-func parents() map[int]int {
-	all := map[int]int{}
+// process is what the kernel tells of a process.
+type process struct {
+	parent int
+	began  string // in ticks since the machine began
+}
+
+// processes are those of this machine, without the dead that nobody has waited for.
+func processes() map[int]process {
+	all := map[int]process{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			continue // it has ended
 		}
-		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from the third on
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil || len(fields) < 2 || fields[0] == "Z" {
+		if err != nil || len(fields) < 20 || fields[0] == "Z" {
 			continue
 		}
-		all[pid], _ = strconv.Atoi(fields[1])
+		parent, _ := strconv.Atoi(fields[1])
+		all[pid] = process{parent: parent, began: fields[19]}
 	}
 	return all
 }

@@ -38,6 +38,8 @@ type waiting struct {
 // beginSwitch asks for the load balancer and returns when the charm has its flag up.
 func beginSwitch(t *testing.T, c *cluster) *waiting {
 	t.Helper()
+	c.expose(t, "false") // as it is, unless the test before failed
+	c.awaitSettled(t, "in-cluster", backend, bridge, clientA, clientB)
 	c.balance(t, assignAfter, answerAfter)
 	w := &waiting{c: c, relations: c.relations(t), prober: c.newProber(t, clientA), asked: time.Now()}
 	c.expose(t, "loadbalancer")
@@ -206,7 +208,7 @@ func watchLock(unit string) string {
 func (c *cluster) holdWatch(t *testing.T, unit string) (release func()) {
 	t.Helper()
 	// The lock is waited for before the watch is ended, so that no hook gets it in between.
-	const script = `flock "$1" sh -c 'echo held; cat' & kill -9 $(cat "$1"); wait`
+	const script = `exec 3<&0; flock "$1" sh -c 'echo held; exec cat <&3' & kill -9 $(cat "$1"); wait`
 	ctx, cancel := context.WithCancel(context.Background())
 	in, hold := io.Pipe()
 	said := make(chan struct{})
