@@ -5,10 +5,8 @@ package database_test
 
 import (
 	"context"
-	"io"
 	"net"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,47 +16,17 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/database/databasetest"
 )
 
-const (
-	gatewayIP   = "127.0.0.9"
-	gatewayHost = gatewayIP + " gateway.test\n"
-)
-
 // countingServer looks names up, and locks a host out after five errors.
 func countingServer(t *testing.T) *databasetest.Server {
 	t.Helper()
-	return databasetest.StartWithHosts(t, gatewayHost, "--skip-name-resolve=0", "--max-connect-errors=5", "--performance-schema=ON")
-}
-
-// gateway forwards connections to the server, which sees them come from
-// gatewayIP: on 127.0.0.1 itself a server counts nothing.
-func gateway(t *testing.T, s *databasetest.Server) string {
-	t.Helper()
-	var copies sync.WaitGroup
-	t.Cleanup(copies.Wait)
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(gatewayIP)}}
-	return serve(t, func(client net.Conn) {
-		server, err := dialer.Dial("tcp", s.Address)
-		if err != nil {
-			client.Close()
-			return
-		}
-		t.Cleanup(func() { server.Close() })
-		copies.Add(2)
-		forward := func(to, from net.Conn) {
-			defer copies.Done()
-			io.Copy(to, from) //nolint:errcheck // either side may hang up
-			to.Close()
-		}
-		go forward(server, client)
-		go forward(client, server)
-	})
+	return databasetest.StartWithHosts(t, databasetest.GatewayHosts, "--skip-name-resolve=0", "--max-connect-errors=5", "--performance-schema=ON")
 }
 
 // connectErrors is the server's counter for the gateway; a host that it does
 // not keep has none.
 func connectErrors(t *testing.T, s *databasetest.Server) int {
 	t.Helper()
-	rows := s.Query(t, s.Root, "", "SELECT SUM_CONNECT_ERRORS FROM performance_schema.host_cache WHERE IP = '"+gatewayIP+"'")
+	rows := s.Query(t, s.Root, "", "SELECT SUM_CONNECT_ERRORS FROM performance_schema.host_cache WHERE IP = '"+databasetest.GatewayIP+"'")
 	if len(rows) == 0 {
 		return 0
 	}
@@ -72,7 +40,7 @@ func connectErrors(t *testing.T, s *databasetest.Server) int {
 func TestSession_NeverLocksItsHostOut(t *testing.T) {
 	t.Parallel()
 	s := countingServer(t)
-	address := gateway(t, s)
+	address := s.Gateway(t)
 	wrong := database.Credentials{Username: s.Root.Username, Password: "x"}
 	for range 20 {
 		require.Equal(t, database.CodeAccessDenied, database.Code(wrong.Session(t.Context(), address)))
@@ -99,7 +67,7 @@ func TestSession_NeverLocksItsHostOut(t *testing.T) {
 func TestSessions_StalledServer(t *testing.T) {
 	t.Parallel()
 	s := countingServer(t)
-	address := gateway(t, s)
+	address := s.Gateway(t)
 	sessions := database.NewSessions(t.Context(), s.Root)
 	defer sessions.Close()
 	s.Pause(t)

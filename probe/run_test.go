@@ -63,6 +63,27 @@ func TestWatch_TriesOftenEnough(t *testing.T) {
 	})
 }
 
+// What a hook has just tried is left alone for an interval; what has changed is tried at once.
+func TestWatch_TriesAfterAnOrder(t *testing.T) {
+	watching(t, "LoadBalancer", func(x *world) {
+		x.live.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.1"}}
+		x.answers["10.0.0.1:6446"], x.answers["10.0.0.1:6447"] = nil, nil
+	}, func(x *world) {
+		time.Sleep(20 * time.Second) // tried at 15 s, and next at 30 s
+		x.tried()
+		require.True(t, x.hook(x.order(func(o *Order) { o.WakeAt = time.Now().Add(time.Hour) })).OK)
+		time.Sleep(intervalSettled - time.Millisecond)
+		require.Empty(t, x.tried())
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		require.Len(t, x.tried(), 3)
+		time.Sleep(time.Second)
+		x.set(func() { x.answers["10.0.0.2:6446"], x.answers["10.0.0.2:6447"] = nil, nil })
+		x.ingress("10.0.0.2")
+		require.ElementsMatch(t, []string{"backend:3306@36000", "10.0.0.2:6446@36000", "10.0.0.2:6447@36000"}, x.tried())
+	})
+}
+
 // A hook is woken at its deadline, again and again while it does not come.
 func TestWatch_WakeAt(t *testing.T) {
 	watching(t, "ClusterIP", nil, func(x *world) {

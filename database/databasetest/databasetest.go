@@ -7,7 +7,6 @@ package databasetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -177,54 +176,6 @@ func (s *Server) Query(t testing.TB, c database.Credentials, schema, statement s
 		t.Fatalf("%s: %v", statement, err)
 	}
 	return rows.Values
-}
-
-// Silent returns an address that drops every packet until answer is called;
-// from then on each handles the connections, one after the other. The ones
-// that filled the queue until then are not among them.
-func Silent(t testing.TB, each func(net.Conn)) (address string, answer func()) {
-	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := os.NewFile(uintptr(fd), "listener")
-	defer file.Close()
-	err = errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.FileListener(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	address = listener.Addr().String()
-	// A listener whose queue is full drops what asks for a connection.
-	fill := map[string]bool{}
-	for {
-		conn, err := net.DialTimeout("tcp", address, 200*time.Millisecond)
-		if err != nil {
-			break
-		}
-		t.Cleanup(func() { conn.Close() })
-		fill[conn.LocalAddr().String()] = true
-	}
-	return address, func() {
-		go func() {
-			for {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				if fill[conn.RemoteAddr().String()] {
-					conn.Close()
-					continue
-				}
-				each(conn)
-			}
-		}()
-	}
 }
 
 // FreeAddress returns a loopback address that nothing listens on now, with a

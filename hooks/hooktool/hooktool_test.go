@@ -258,6 +258,9 @@ func TestClient_HangingAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, leader)
 	require.Equal(t, 2, c.Calls())
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	require.Equal(t, 2, j.connections)
 }
 
 func TestClient_OneConnection(t *testing.T) {
