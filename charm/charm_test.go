@@ -49,7 +49,7 @@ func TestFalse_ServesAtOnce(t *testing.T) {
 	require.Len(t, secret.content, 2, "never with endpoints in it")
 	require.True(t, w.sql.databases["orders"])
 	require.Equal(t, "active", w.juju.status)
-	require.Contains(t, w.juju.message, clusterHost)
+	require.Contains(t, w.juju.message, "in-cluster "+strings.TrimSuffix(clusterHost, ".")+", answers")
 	require.NotContains(t, w.peer(), "service-pending", "a Service that answers in the hook that applied it never raises the flag")
 	require.Equal(t, "4", w.peer()["backend"])
 	w.quiet("update-status")

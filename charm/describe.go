@@ -188,11 +188,11 @@ func shortReason(verdict probe.Verdict) string {
 	return strings.TrimPrefix(reason, "dial tcp "+verdict.Address+": connect: ")
 }
 
-// hostsOf returns the hosts of addresses.
+// hostsOf returns the hosts of addresses for people: without the dot that ends an absolute name.
 func hostsOf(addresses []relation.Address) []string {
 	hosts := make([]string, len(addresses))
 	for i, address := range addresses {
-		hosts[i] = address.Host()
+		hosts[i] = strings.TrimSuffix(address.Host(), ".")
 	}
 	return hosts
 }
