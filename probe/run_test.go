@@ -81,6 +81,9 @@ func TestWatch_TriesAfterAnOrder(t *testing.T) {
 		x.set(func() { x.answers["10.0.0.2:6446"], x.answers["10.0.0.2:6447"] = nil, nil })
 		x.ingress("10.0.0.2")
 		require.ElementsMatch(t, []string{"backend:3306@36000", "10.0.0.2:6446@36000", "10.0.0.2:6447@36000"}, x.tried())
+		time.Sleep(100 * time.Millisecond)
+		x.ingress("10.0.0.3")
+		require.Contains(t, x.tried(), "10.0.0.3:6446@36100")
 	})
 }
 

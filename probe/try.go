@@ -28,6 +28,8 @@ func (w *watcher) tryBackend() {
 }
 
 // tryAddresses opens a session through every address that is not being tried.
+// One that waits for a connection notices itself when its address begins to
+// answer (database.Sessions does): a second beside it could be counted.
 func (w *watcher) tryAddresses() {
 	session := w.deps.Session(w.view.order.Login)
 	for _, address := range w.view.targets() {
