@@ -129,6 +129,7 @@ func (u user) refusal(a action) error {
 	if a.namespace != "" {
 		where = fmt.Sprintf("in the namespace %q", a.namespace)
 	}
+	//lint:ignore ST1005 the text is Kubernetes' own
 	return fmt.Errorf("User %q cannot %s resource %q in API group %q %s", u.name(), a.verb, a.target(), a.group, where)
 }
 

@@ -61,7 +61,7 @@ func TestAdmin(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err))
 	_, err = a.Get("Deployment", "dev", "x")
 	require.ErrorContains(t, err, "not in the table of kinds")
-	_, err = a.Create(&corev1.Endpoints{ObjectMeta: meta("x")}) //nolint:staticcheck // refused, which is the point
+	_, err = a.Create(&corev1.PodTemplate{ObjectMeta: meta("x")})
 	require.ErrorContains(t, err, "not in the table of kinds")
 }
 

@@ -122,6 +122,7 @@ func (c *call) authorize(a action) error {
 
 func pathForbidden(u user, r *http.Request) error {
 	verb := strings.ToLower(r.Method)
+	//lint:ignore ST1005 the text is Kubernetes' own
 	err := apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", u.name(), verb, r.URL.Path))
 	err.ErrStatus.Message = fmt.Sprintf("forbidden: User %q cannot %s path %q", u.name(), verb, r.URL.Path)
 	err.ErrStatus.Details = &metav1.StatusDetails{}

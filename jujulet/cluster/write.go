@@ -228,6 +228,7 @@ func checkIdentity(t target, live, next Object, put bool) error {
 		return nameMismatch(n, t.name)
 	}
 	if put && next.GetUID() != "" && next.GetUID() != live.GetUID() {
+		//lint:ignore ST1005 the text is Kubernetes' own
 		return apierrors.NewConflict(t.kind.resource(), t.name, fmt.Errorf(
 			"Precondition failed: UID in precondition: %v, UID in object meta: %v", next.GetUID(), live.GetUID()))
 	}

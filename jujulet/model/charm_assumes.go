@@ -26,16 +26,15 @@ func assumeUnmet(e any) (string, error) {
 	case string:
 		return featureUnmet(v)
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
-			list, ok := v[key].([]any)
-			switch {
-			case key == "all-of" && ok:
-				return assumesUnmet(list)
-			case key == "any-of" && ok:
-				return anyUnmet(list)
-			}
-			return "", errf(Invalid, "parsing \"assumes\": expected any-of or all-of, got %q", key)
+		all, hasAll := v["all-of"].([]any)
+		some, hasAny := v["any-of"].([]any)
+		switch {
+		case len(v) == 1 && hasAll:
+			return assumesUnmet(all)
+		case len(v) == 1 && hasAny:
+			return anyUnmet(some)
 		}
+		return "", errf(Invalid, "parsing \"assumes\": expected any-of or all-of, got %q", sortedKeys(v))
 	}
 	return "", errf(Invalid, "parsing \"assumes\": unexpected %v", e)
 }

@@ -6,7 +6,6 @@ package model
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -105,16 +104,6 @@ func (r *relationDoc) String() string {
 		return r.Ends[0].String()
 	}
 	return r.Ends[1].String() + " " + r.Ends[0].String()
-}
-
-// splitUnit takes "foo/0" apart.
-func splitUnit(name string) (app string, ordinal int, ok bool) {
-	app, number, found := strings.Cut(name, "/")
-	n, err := strconv.Atoi(number)
-	if !found || err != nil || n < 0 || strconv.Itoa(n) != number || !validName.MatchString(app) {
-		return "", 0, false
-	}
-	return app, n, true
 }
 
 func unitName(app string, ordinal int) string { return app + "/" + strconv.Itoa(ordinal) }
