@@ -720,6 +720,23 @@ func (w *world) quiet2(name string) {
 	}
 }
 
+// The charm and the backend begin anew together: no hook has seen the backend silent.
+func TestBackend_ThatLostItsDataWhileNobodyLooked(t *testing.T) {
+	t.Parallel()
+	for _, event := range []string{"start", "upgrade-charm"} {
+		t.Run(event, func(t *testing.T) {
+			t.Parallel()
+			w := balanced(t)
+			password := w.sql.users["relation-4-7"]
+			w.sql.users = map[string]string{}
+			require.Zero(t, w.hook(event))
+			require.Equal(t, map[string]string{"relation-4-7": password}, w.sql.users)
+			w.settle()
+			w.quiet(event)
+		})
+	}
+}
+
 func TestBackend_ThatLostItsDataGetsItsUsersAgain(t *testing.T) {
 	t.Parallel()
 	w := balanced(t)

@@ -83,6 +83,9 @@ func (p *pass) observe(ctx context.Context) error {
 		// Another unit wrote this: what this unit may have remembered is of an earlier term.
 		p.state, p.fresh = state{Sweep: true}, true
 	}
+	if p.full() && p.newPod() {
+		p.state.Sweep = true // the backend may have begun anew while nobody looked, as all do when a machine starts again
+	}
 	return p.observeBackend(ctx)
 }
 
@@ -271,4 +274,9 @@ func (p *pass) hidden(endpoint string) bool {
 		}
 	}
 	return false
+}
+
+// newPod reports whether the event is one of the first that a pod sees.
+func (p *pass) newPod() bool {
+	return p.event.Kind == hooks.Start || p.event.Kind == hooks.UpgradeCharm
 }

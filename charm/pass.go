@@ -201,8 +201,7 @@ func (p *pass) record(ctx context.Context) error {
 // only by being made again, and then start or upgrade-charm runs.
 func (p *pass) recordNode(ctx context.Context) error {
 	known := relation.ParseUnitPeer(p.unitBag).Node
-	moved := p.event.Kind == hooks.Start || p.event.Kind == hooks.UpgradeCharm
-	if p.dry || p.peerID == "" || known != "" && !moved {
+	if p.dry || p.peerID == "" || known != "" && !p.newPod() {
 		return nil
 	}
 	kube, _, err := p.kube()

@@ -105,8 +105,8 @@ func (p *pass) dropSecrets(ctx context.Context, number int, backendNumber string
 }
 
 // sweep compares the users on the backend with the clients: it drops what relations left that ended under another leader,
-// and makes again what a backend lost with its data. It runs once in a leader's term, and after each time that the
-// backend has not answered.
+// and makes again what a backend lost with its data. It runs once in a leader's term and in each of its pods,
+// and after each time that the backend has not answered.
 func (p *pass) sweep(ctx context.Context) error {
 	sql, err := p.sql()
 	var found map[int]string
