@@ -5,9 +5,11 @@ package world
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/rpc"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -148,4 +150,23 @@ func (w *World) Log() string {
 		lines = append(lines, line.Entity+" "+line.Level+" "+line.Message)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Refresh gives an application a new revision of its charm: the same charm with
+// one more file. The pods stay; a test that wants them replaced kills them.
+func (w *World) Refresh(charm, app string) {
+	w.T.Helper()
+	dir := w.charmFolder(charm)
+	w.mu.Lock()
+	w.revisions++
+	revision := w.revisions
+	w.mu.Unlock()
+	require.NoError(w.T, os.WriteFile(filepath.Join(dir, "version"), fmt.Append(nil, revision), 0o644))
+	c, err := model.ReadCharm(dir)
+	require.NoError(w.T, err)
+	resources := map[string]string{}
+	for name := range c.Meta.Resources {
+		resources[name] = "host"
+	}
+	require.NoError(w.T, w.Model.Refresh(app, c, resources))
 }

@@ -85,6 +85,7 @@ type World struct {
 	roots     map[string]string
 	pods      map[string]int // incarnations of a unit's pod
 	log       []string
+	revisions int // of charms that were refreshed
 	workloads map[string]*Workload
 	nodes     map[string]string // unit to node, where a test moved it
 	// Dispatch, when set, may take a hook in the charm's place: it says so with
@@ -245,7 +246,7 @@ func (w *World) Step(unit string) string {
 	hook, err := w.agent(unit).Step(w.T.Context())
 	require.NoError(w.T, err, "step of %s", unit)
 	if hook == "dead" {
-		w.removePod(unit)
+		w.KillPod(unit)
 		require.NoError(w.T, w.Model.UnitGone(unit))
 		w.removeApplicationIfGone(unit)
 	}
