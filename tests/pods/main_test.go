@@ -4,15 +4,21 @@
 package pods
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/controller"
 )
 
 // root is the folder of the module.
@@ -39,12 +45,32 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
+	ending := make(chan os.Signal, 1)
+	signal.Notify(ending, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
+	go func() {
+		<-ending
+		endAll(folder)
+		os.Exit(1)
+	}()
 	if err := build(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	fmt.Printf("programs and charms built in %.1f s\n", time.Since(began).Seconds())
 	return m.Run()
+}
+
+// endAll ends the clusters of tests that were broken off.
+func endAll(folder string) {
+	for _, pattern := range []string{"*/model.db", "*/tour/model.db"} {
+		files, _ := filepath.Glob(filepath.Join(folder, pattern))
+		for _, file := range files {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			_ = controller.Down(ctx, controller.DownOptions{State: filepath.Dir(file)})
+			cancel()
+		}
+	}
+	_ = os.RemoveAll(folder)
 }
 
 // check names what this machine lacks.
