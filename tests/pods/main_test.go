@@ -46,7 +46,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	ending := make(chan os.Signal, 1)
-	signal.Notify(ending, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
+	signal.Notify(ending, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	go func() {
 		<-ending
 		endAll(folder)
