@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"regexp"
 	"strings"
 	"time"
 
@@ -219,12 +218,20 @@ func (r *configReader) timeout() time.Duration {
 	return timeout
 }
 
-// roleName is what a role looks like to the database charms.
-const roleName = `^[A-Za-z][A-Za-z0-9_-]{0,63}$`
+// isRole reports whether a name is what a role looks like to the database charms.
+func isRole(name string) bool {
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || (r < '0' || r > '9') && r != '_' && r != '-') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
 
 func (r *configReader) role() string {
 	value := r.text(optBackendRole, "mysqlrouter")
-	if ok, _ := regexp.MatchString(roleName, value); !ok {
+	if !isRole(value) {
 		r.fail(optBackendRole, value, "a role name such as mysqlrouter or charmed_router")
 		return "mysqlrouter"
 	}

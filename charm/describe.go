@@ -42,9 +42,9 @@ func (p *pass) describeExposure() {
 	}
 }
 
-// late records a cause that becomes one for a person after pending-timeout.
+// late records a cause that becomes one for a person after pending-timeout, or at once where waiting cannot help.
 func (p *pass) late(since time.Time, format string, args ...any) {
-	if !p.now.Before(since.Add(p.config.PendingTimeout)) {
+	if p.gatewayBlocked() || !p.now.Before(since.Add(p.config.PendingTimeout)) {
 		p.blocked(format, args...)
 		return
 	}
@@ -167,14 +167,25 @@ func (p *pass) placeOf(addresses []relation.Address) string {
 	return mode + " " + strings.Join(hostsOf(addresses), ", ")
 }
 
+// gatewayBlocked reports whether the backend lets a gateway in no more: it counts connect errors by host, and for all that
+// come through a gateway that host is the gateway.
+func (p *pass) gatewayBlocked() bool {
+	for _, verdict := range p.seen.verdicts {
+		if verdict.MySQLCode == database.CodeHostBlocked {
+			return true
+		}
+	}
+	return false
+}
+
 // why is the reason of the first address that does not answer.
 func (p *pass) why() string {
+	if p.gatewayBlocked() {
+		return "the backend has blocked the gateway, error 1129: run FLUSH HOSTS on it"
+	}
 	for _, address := range p.seen.listed {
 		for _, endpoint := range []string{address.ReadWrite, address.ReadOnly} {
 			if verdict, ok := p.seen.verdicts[endpoint]; ok && !verdict.OK {
-				if verdict.MySQLCode == database.CodeHostBlocked {
-					return "the backend has blocked the gateway, error 1129: run FLUSH HOSTS on it"
-				}
 				return shortReason(verdict)
 			}
 		}

@@ -50,7 +50,7 @@ func (p *pass) expose(ctx context.Context) error {
 	if len(p.state.Silent) == 0 {
 		p.state.Silent = nil
 	}
-	p.settleDeferral(v.exposure.Deferred)
+	p.settleDeferral(v.exposure.Deferred || v.exposure.Row == relation.RowIncomplete && p.state.Deferred != nil)
 	p.exposureDeadlines()
 	if err := p.serveClients(ctx); err != nil {
 		return err
@@ -89,15 +89,14 @@ func (p *pass) look(ctx context.Context) {
 
 // direct opens a session to the backend itself, which tells "backend down" from "front door down".
 func (p *pass) direct(ctx context.Context) {
-	session := p.o.Session(p.backend.credentials())
-	var verdict probe.Verdict
-	for i, endpoint := range p.backend.data.Endpoints {
-		if i > 0 && p.spent(ctx) {
-			break
-		}
-		verdict = p.o.check(p.ext, session, []string{endpoint}, probe.Budget)[0]
-		if verdict.OK {
-			break
+	session, endpoints := p.o.Session(p.backend.credentials()), p.backend.data.Endpoints
+	verdict := p.o.check(p.ext, session, endpoints[:1], probe.Budget)[0]
+	if !verdict.OK && len(endpoints) > 1 && !p.spent(ctx) {
+		for _, other := range p.o.check(p.ext, session, endpoints[1:], probe.Budget) {
+			if other.OK {
+				verdict = other
+				break
+			}
 		}
 	}
 	p.seen.direct = &verdict

@@ -15,6 +15,12 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/relation"
 )
 
+// What of the backend is tried again when it was refused.
+const (
+	makeUsers = "make users"
+	dropUsers = "drop users"
+)
+
 // codeSelectDenied is the server's error for a SELECT without the right to it.
 const codeSelectDenied = 1142
 
@@ -50,6 +56,10 @@ func (p *pass) cleanUp(ctx context.Context) error {
 		if hidden && !(broken && number == breaking) {
 			continue
 		}
+		if p.spent(ctx) {
+			p.remember(number)
+			continue
+		}
 		if err := p.dropClient(ctx, number); err != nil {
 			return err
 		}
@@ -68,11 +78,8 @@ func (p *pass) dropClient(ctx context.Context, number int) error {
 	}
 	if err != nil {
 		p.log.Warn("cannot drop a user; trying again", "relation", number, "error", err)
-		p.retryLater("drop users")
-		if !slices.Contains(p.state.Made, number) {
-			p.state.Made = append(p.state.Made, number)
-			slices.Sort(p.state.Made)
-		}
+		p.retryLater(dropUsers)
+		p.remember(number)
 		return nil
 	}
 	if err := p.dropSecrets(ctx, number, p.backend.number()); err != nil {
@@ -83,6 +90,14 @@ func (p *pass) dropClient(ctx context.Context, number int) error {
 		p.state.Made = nil
 	}
 	return nil
+}
+
+// remember keeps that a user was made for a client relation and is not dropped yet.
+func (p *pass) remember(number int) {
+	if !slices.Contains(p.state.Made, number) {
+		p.state.Made = append(p.state.Made, number)
+		slices.Sort(p.state.Made)
+	}
 }
 
 // dropSecrets removes the secrets that a client had on a backend.
@@ -115,6 +130,9 @@ func (p *pass) sweep(ctx context.Context) error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(found)) {
 		if err == nil && !p.shown(number) {
+			if p.spent(ctx) {
+				return nil
+			}
 			err = sql.DropUser(p.ext, found[number])
 		}
 	}
@@ -125,16 +143,14 @@ func (p *pass) sweep(ctx context.Context) error {
 	}
 	if err != nil {
 		p.log.Warn("cannot compare the backend's users with the clients; trying again", "error", err)
-		p.retryLater("drop users")
+		p.retryLater(dropUsers)
 		return nil
 	}
 	for _, c := range p.clients {
 		if !relation.HoldsCredentials(c.Own) {
 			continue
 		}
-		if !slices.Contains(p.state.Made, c.number) {
-			p.state.Made = append(p.state.Made, c.number)
-		}
+		p.remember(c.number)
 		if found[c.number] != "" {
 			continue
 		}
@@ -146,11 +162,10 @@ func (p *pass) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	slices.Sort(p.state.Made)
 	if err := p.sweepSecrets(ctx); err != nil {
 		return err
 	}
-	p.state.Sweep = len(p.refusals) > 0
+	_, p.state.Sweep = p.refusals[makeUsers]
 	return nil
 }
 

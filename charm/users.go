@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
@@ -61,7 +60,7 @@ func (p *pass) grant(ctx context.Context, c *client) error {
 	}
 	if err := p.ensureUser(c, name, password); err != nil {
 		p.waiting("%s: cannot make its user on the backend: %v", c.id, err)
-		p.retryLater("make users")
+		p.retryLater(makeUsers)
 		return nil
 	}
 	readWrite, readOnly := relation.SplitAddresses(p.seen.exposure.Addresses)
@@ -80,10 +79,7 @@ func (p *pass) grant(ctx context.Context, c *client) error {
 	if err := p.grantTLS(ctx, c, &answer); err != nil {
 		return err
 	}
-	if !slices.Contains(p.state.Made, c.number) {
-		p.state.Made = append(p.state.Made, c.number)
-		slices.Sort(p.state.Made)
-	}
+	p.remember(c.number)
 	return p.write(ctx, c, relation.Diff(c.Own, answer.Bag()))
 }
 
@@ -103,7 +99,7 @@ func (p *pass) repairUser(ctx context.Context, c *client) error {
 	}
 	if err := p.ensureUser(c, name, password); err != nil {
 		p.waiting("%s: cannot make its user on the backend: %v", c.id, err)
-		p.retryLater("make users")
+		p.retryLater(makeUsers)
 	}
 	return nil
 }

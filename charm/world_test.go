@@ -50,8 +50,11 @@ type world struct {
 	answers map[string]bool
 	// reasons are why others do not.
 	reasons map[string]error
-	probes  []string
-	root    string
+	// codes are the server's errors that it then gives.
+	codes  map[string]uint16
+	probes []string
+	checks int // how often some were probed together
+	root   string
 }
 
 // newWorld is a leader with peers, backend and one client, in `false` mode, where everything answers; no hook has run.
@@ -131,12 +134,13 @@ func (w *world) options() Options {
 		newWatch: func(hooks.Event) watch { return w.watch },
 		check: func(ctx context.Context, session probe.Session, addresses []string, _ time.Duration) []probe.Verdict {
 			verdicts := make([]probe.Verdict, len(addresses))
+			w.checks++
 			for i, address := range addresses {
 				w.probes = append(w.probes, address)
 				err := session(ctx, address)
 				verdicts[i] = probe.Verdict{Address: address, OK: err == nil}
 				if err != nil {
-					verdicts[i].Reason = err.Error()
+					verdicts[i].Reason, verdicts[i].MySQLCode = err.Error(), w.codes[address]
 				}
 			}
 			return verdicts
