@@ -199,11 +199,6 @@ func (r *Remote) ContextInfo(ctx context.Context, _ string) (*model.ContextInfo,
 	return ask[*model.ContextInfo](ctx, r, "ContextInfo", none{})
 }
 
-// CharmArchive implements Controller.
-func (r *Remote) CharmArchive(ctx context.Context, _ string) (*model.CharmArchive, error) {
-	return ask[*model.CharmArchive](ctx, r, "CharmArchive", none{})
-}
-
 // ClaimLeadership implements Controller.
 func (r *Remote) ClaimLeadership(ctx context.Context, _ string) (model.Leadership, error) {
 	return ask[model.Leadership](ctx, r, "ClaimLeadership", none{})

@@ -112,7 +112,7 @@ func methods(c Controller) map[string]method {
 		"CharmState": get(c.CharmState), "OpenedPorts": get(c.OpenedPorts),
 		"UnitStatusValue": get(c.UnitStatusValue), "ManagedSecrets": get(c.ManagedSecrets),
 		"LeaderSettings": get(c.LeaderSettings), "Snapshot": get(c.Snapshot), "LoadState": get(c.LoadState),
-		"ContextInfo": get(c.ContextInfo), "CharmArchive": get(c.CharmArchive),
+		"ContextInfo": get(c.ContextInfo), "CharmArchive": handle((&archiveParts{source: c}).read),
 		"ClaimLeadership": get(c.ClaimLeadership),
 
 		"SetUnitStatus": do(c.SetUnitStatus), "SetAppStatus": do(c.SetAppStatus), "SetVersion": do(c.SetVersion),

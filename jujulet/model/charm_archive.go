@@ -7,7 +7,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -68,8 +67,17 @@ func readZipFile(f *zip.File) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return io.ReadAll(r)
+	// A hint only: the size in the file's header is what its maker says.
+	var content bytes.Buffer
+	content.Grow(int(min(f.UncompressedSize64+bytes.MinRead, maxSizeHint)))
+	if _, err := content.ReadFrom(r); err != nil {
+		return nil, err
+	}
+	return content.Bytes(), nil
 }
+
+// maxSizeHint bounds what is reserved for a file before it is read.
+const maxSizeHint = 64 << 20
 
 func loadFolder(root string) ([]charmFile, error) {
 	var files []charmFile
