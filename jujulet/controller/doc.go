@@ -15,5 +15,6 @@
 // The middle of the package is what a kubelet and Juju's controllers do: for
 // each application of the model Kubernetes objects (objects.go), for each unit
 // a pod with the unit agent in its charm container (unit.go), its readiness
-// from Pebble (probe.go), the leadership leases (lease.go).
+// from Pebble (health.go), what it says of all that (podstatus.go). The leases of
+// leaders are the model's.
 package controller
