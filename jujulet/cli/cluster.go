@@ -24,6 +24,9 @@ func newCluster(a *app) *cobra.Command {
 		Use:   "cluster",
 		Short: "Show and change the embedded Kubernetes cluster",
 		Long:  "Without a verb: the nodes, the load balancer and the Services.",
+		Example: `    jujulet cluster
+    jujulet cluster lb --kind hostname --dns-delay 10s
+    jujulet cluster get service drawbridge-k8s-service`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageErrorf("cannot %s the cluster: expected lb, node, events, get or kubeconfig", args[0])
@@ -35,7 +38,7 @@ func newCluster(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if written, err := f.writeValue(a.Out, view); written || err != nil {
+			if written, err := f.writeValue(a.Out, documentOf(view)); written || err != nil {
 				return err
 			}
 			return render.Cluster(a.Out, view)
@@ -46,10 +49,35 @@ func newCluster(a *app) *cobra.Command {
 	return cmd
 }
 
+// clusterDocument is the cluster as --format json prints it: with delays as durations, not as numbers of nanoseconds.
+type clusterDocument struct {
+	LoadBalancer struct {
+		Kind        control.LBKind `json:"kind"`
+		AssignDelay string         `json:"assign-delay"`
+		AnswerDelay string         `json:"answer-delay"`
+		DNSDelay    string         `json:"dns-delay"`
+		Pool        string         `json:"pool"`
+		Hold        bool           `json:"hold"`
+		Break       bool           `json:"break"`
+	} `json:"load-balancer"`
+	Nodes    []control.Node    `json:"nodes"`
+	Services []control.Service `json:"services"`
+}
+
+func documentOf(view control.Cluster) clusterDocument {
+	d := clusterDocument{Nodes: view.Nodes, Services: view.Services}
+	lb := view.LoadBalancer
+	d.LoadBalancer.Kind, d.LoadBalancer.Pool, d.LoadBalancer.Hold, d.LoadBalancer.Break = lb.Kind, lb.Pool, lb.Hold, lb.Break
+	d.LoadBalancer.AssignDelay = lb.AssignDelay.String()
+	d.LoadBalancer.AnswerDelay = lb.AnswerDelay.String()
+	d.LoadBalancer.DNSDelay = lb.DNSDelay.String()
+	return d
+}
+
 type lbOptions struct {
-	kind, pool, move, vanish string
-	assign, answer, dns      time.Duration
-	hold, broken             bool
+	kind, pool, move, to, vanish, restore string
+	assign, answer, dns                   time.Duration
+	hold, broken                          bool
 }
 
 func newClusterLB(a *app) *cobra.Command {
@@ -61,7 +89,10 @@ func newClusterLB(a *app) *cobra.Command {
     jujulet cluster lb --kind hostname --dns-delay 10s
     jujulet cluster lb --hold            # assign no address until --hold=false
     jujulet cluster lb --break           # addresses stay and take no connections until --break=false
-    jujulet cluster lb --move drawbridge-k8s-service`,
+    jujulet cluster lb --pool none       # no address is left: an Event on the Service
+    jujulet cluster lb --move drawbridge-k8s-service
+    jujulet cluster lb --move drawbridge-k8s-service --to 10.64.140.60
+    jujulet cluster lb --vanish drawbridge-k8s-service   # no address until --restore`,
 		Args: noArgs,
 	}
 	flags := cmd.Flags()
@@ -73,7 +104,9 @@ func newClusterLB(a *app) *cobra.Command {
 	flags.BoolVar(&o.hold, "hold", false, "Assign nothing more")
 	flags.BoolVar(&o.broken, "break", false, "Keep addresses and take no connections")
 	flags.StringVar(&o.move, "move", "", "Give this Service another address")
+	flags.StringVar(&o.to, "to", "", "The address for --move (default the next one of the pool)")
 	flags.StringVar(&o.vanish, "vanish", "", "Take this Service's address away")
+	flags.StringVar(&o.restore, "restore", "", "Let this Service have an address again after --vanish")
 	cmd.RunE = a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, a, c, flags) })
 	return cmd
 }
@@ -92,7 +125,15 @@ func (o *lbOptions) run(ctx context.Context, a *app, c *control.Client, flags *p
 
 // change has what was given on the command line; all else stays.
 func (o *lbOptions) change(flags *pflag.FlagSet) (control.LBChange, error) {
-	change := control.LBChange{Move: o.move, Vanish: o.vanish}
+	change := control.LBChange{Move: o.move, MoveTo: o.to, Vanish: o.vanish, Restore: o.restore}
+	if o.to != "" {
+		if o.move == "" {
+			return change, usageErrorf("--to needs --move")
+		}
+		if _, err := netip.ParseAddr(o.to); err != nil {
+			return change, usageErrorf("invalid value %q for option --to: expected an address", o.to)
+		}
+	}
 	if flags.Changed("kind") {
 		kind := control.LBKind(o.kind)
 		switch kind {
@@ -119,10 +160,10 @@ func (o *lbOptions) change(flags *pflag.FlagSet) (control.LBChange, error) {
 		*target.field = target.value
 	}
 	if flags.Changed("pool") {
-		if o.pool == "none" {
-			o.pool = ""
-		} else if err := checkPool(o.pool); err != nil {
-			return change, err
+		if o.pool != "none" {
+			if err := checkPool(o.pool); err != nil {
+				return change, err
+			}
 		}
 		change.Pool = &o.pool
 	}
@@ -174,6 +215,9 @@ func newClusterNode(a *app) *cobra.Command {
 		if change.Ready == nil && change.ExternalIP == nil {
 			return usageErrorf("nothing to change: give --ready or --external-ip")
 		}
+		if _, err := netip.ParseAddr(external); external != "" && err != nil {
+			return usageErrorf("invalid value %q for option --external-ip: expected an address", external)
+		}
 		return c.SetNode(ctx, change)
 	})
 	return cmd
@@ -187,10 +231,14 @@ func newClusterEvents(a *app) *cobra.Command {
 		Short:   "List Kubernetes events, oldest first",
 		Example: "    jujulet cluster events Service/drawbridge-k8s-service",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				object = args[0]
+			if len(args) == 0 {
+				return nil
 			}
-			return checkEmpty(args[min(1, len(args)):])
+			object = args[0]
+			if kind, name, found := strings.Cut(object, "/"); !found || kind == "" || name == "" {
+				return usageErrorf("invalid object %q: expected <kind>/<name>, such as Service/drawbridge-k8s-service", object)
+			}
+			return checkEmpty(args[1:])
 		},
 		RunE: a.withClient(func(ctx context.Context, c *control.Client) error {
 			events, err := c.Events(ctx, object)
@@ -209,10 +257,13 @@ func newClusterEvents(a *app) *cobra.Command {
 
 func newClusterGet(a *app) *cobra.Command {
 	var kind, name string
+	var managed bool
 	var f *format
 	cmd := &cobra.Command{
 		Use:   "get <kind> [<name>]",
 		Short: "Show an object, or all of a kind, as the Kubernetes API gives it",
+		Long: `Show an object, or all of a kind, as the Kubernetes API gives it. As kubectl does, it leaves out who manages which
+field unless asked. Other namespaces than the model's are not shown.`,
 		Example: `    jujulet cluster get service drawbridge-k8s-service
     jujulet cluster get endpointslice --format json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -234,19 +285,39 @@ func newClusterGet(a *app) *cobra.Command {
 			if err := json.Unmarshal(raw, &object); err != nil {
 				return fmt.Errorf("cannot read the answer of the API: %w", err)
 			}
+			if !managed {
+				hideManagedFields(object)
+			}
 			_, err = f.writeValue(a.Out, object)
 			return err
 		}),
 	}
 	f = formatFlag(cmd.Flags(), "yaml", "json")
+	cmd.Flags().BoolVar(&managed, "show-managed-fields", false, "Show metadata.managedFields too")
 	return cmd
+}
+
+// hideManagedFields takes metadata.managedFields out of an object, or out of all objects of a list.
+func hideManagedFields(object any) {
+	fields, ok := object.(map[string]any)
+	if !ok {
+		return
+	}
+	if metadata, ok := fields["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+	}
+	items, _ := fields["items"].([]any)
+	for _, item := range items {
+		hideManagedFields(item)
+	}
 }
 
 func newClusterKubeconfig(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print a kubeconfig for use inside the cluster (jujulet shell)",
-		Args:  noArgs,
+		Use:     "kubeconfig",
+		Short:   "Print a kubeconfig for use inside the cluster (jujulet shell)",
+		Example: "    jujulet cluster kubeconfig > kubeconfig",
+		Args:    noArgs,
 		RunE: a.withClient(func(ctx context.Context, c *control.Client) error {
 			text, err := c.Kubeconfig(ctx)
 			if err == nil {

@@ -22,7 +22,7 @@ type LBSettings struct {
 	AssignDelay time.Duration `json:"assign-delay"` // from the wish to the address in the status
 	AnswerDelay time.Duration `json:"answer-delay"` // from the assignment until the address takes connections
 	DNSDelay    time.Duration `json:"dns-delay"`    // from the assignment until the name resolves (hostname)
-	Pool        string        `json:"pool"`         // "10.64.140.43-10.64.140.62", addresses and ranges with commas
+	Pool        string        `json:"pool"`         // "10.64.140.43-10.64.140.62", addresses and ranges with commas; "none"
 	Hold        bool          `json:"hold"`         // assign nothing more while set
 	Break       bool          `json:"break"`        // addresses stay in statuses and take no connections
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -179,6 +180,11 @@ func serviceView(s *corev1.Service) control.Service {
 
 // postNode changes a node.
 func (c *Controller) postNode(_ context.Context, r control.NodeChange) (none, error) {
+	if r.ExternalIP != nil && *r.ExternalIP != "" {
+		if err := c.checkNodeAddress(*r.ExternalIP); err != nil {
+			return none{}, err
+		}
+	}
 	_, err := cluster.ChangeStatus(c.admin, "", r.Name, func(n *corev1.Node) error {
 		if r.ExternalIP != nil {
 			n.Status.Addresses = slices.DeleteFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeExternalIP })
@@ -192,6 +198,21 @@ func (c *Controller) postNode(_ context.Context, r control.NodeChange) (none, er
 		return nil
 	})
 	return none{}, err
+}
+
+// checkNodeAddress refuses an external address that this network cannot have: one of no IPv4 host, or in a range that
+// has another use.
+func (c *Controller) checkNodeAddress(text string) error {
+	a, err := netip.ParseAddr(text)
+	if err != nil || !a.Is4() || !a.IsGlobalUnicast() {
+		return invalid("invalid address %q: expected the IPv4 address of a host", text)
+	}
+	for _, used := range []netip.Prefix{c.plan.Pods, netip.PrefixFrom(c.plan.DNS, 24).Masked(), c.plan.LBRange, c.plan.Outside.Masked()} {
+		if used.Contains(a) {
+			return invalid("invalid address %q: %s has another use", text, used)
+		}
+	}
+	return nil
 }
 
 // setNodeReady sets the condition of a node.
@@ -214,7 +235,7 @@ func (c *Controller) getEvents(_ context.Context, r objectRequest) ([]control.Ev
 	events := []control.Event{}
 	for _, e := range list {
 		object := e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name
-		if r.Name != "" && r.Name != object && r.Name != e.InvolvedObject.Name {
+		if r.Name != "" && !strings.EqualFold(r.Name, object) {
 			continue
 		}
 		events = append(events, control.Event{

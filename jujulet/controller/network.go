@@ -6,13 +6,10 @@ package controller
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster/network"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
@@ -31,29 +28,7 @@ func (c *Controller) startNetwork(ctx context.Context, group *errgroup.Group) er
 	if err != nil {
 		return fmt.Errorf("cannot make the network: %w", err)
 	}
-	if err := refuseRange(c.plan.LBRange); err != nil {
-		return err
-	}
 	group.Go(func() error { return c.net.Run(ctx) })
-	return nil
-}
-
-// refuseRange makes all addresses of a range this process's own: what does not
-// answer there refuses at once. Without it such connects meet the unreachable
-// default route, and the kernel tells a source of that only once a second: the
-// others would wait for their packet to be sent again.
-func refuseRange(addresses netip.Prefix) error {
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return fmt.Errorf("cannot find loopback: %w", err)
-	}
-	err = netlink.RouteReplace(&netlink.Route{
-		LinkIndex: lo.Attrs().Index, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
-		Dst: &net.IPNet{IP: addresses.Masked().Addr().AsSlice(), Mask: net.CIDRMask(addresses.Bits(), 32)},
-	})
-	if err != nil {
-		return fmt.Errorf("cannot make route to %s: %w", addresses, err)
-	}
 	return nil
 }
 
@@ -62,13 +37,9 @@ func (c *Controller) loadBalancer() control.LBSettings { return lbView(c.net.LB(
 
 // lbView turns settings into what a client is told.
 func lbView(s network.LBSettings) control.LBSettings {
-	pool := s.Pool
-	if len(pool) == 0 {
-		pool = network.DefaultPool()
-	}
 	return control.LBSettings{
 		Kind: control.LBKind(s.Kind), AssignDelay: s.AssignDelay, AnswerDelay: s.AnswerDelay, DNSDelay: s.DNSDelay,
-		Pool: formatPool(pool), Hold: s.Hold, Break: s.Break,
+		Pool: formatPool(s.Pool), Hold: s.Hold, Break: s.Break,
 	}
 }
 
@@ -149,14 +120,17 @@ func set[T any](target *T, value *T) {
 // maxPool bounds a pool.
 const maxPool = 254
 
-// parsePool reads addresses and ranges of them: "10.64.140.43-10.64.140.62".
+// noPool is a pool that has no address to give.
+const noPool = "none"
+
+// parsePool reads addresses and ranges of them: "10.64.140.43-10.64.140.62"; "none" is a pool without any.
 func parsePool(text string) ([]netip.Addr, error) {
-	var pool []netip.Addr
+	pool := []netip.Addr{} // nil would be the default
+	if text == noPool {
+		return pool, nil
+	}
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
 		low, high, ranged := strings.Cut(part, "-")
 		if !ranged {
 			high = low
@@ -176,14 +150,14 @@ func parsePool(text string) ([]netip.Addr, error) {
 			}
 		}
 	}
-	if len(pool) == 0 {
-		return nil, invalid("invalid pool: no address (use hold to assign none)")
-	}
 	return pool, nil
 }
 
 // formatPool writes addresses as ranges.
 func formatPool(pool []netip.Addr) string {
+	if len(pool) == 0 {
+		return noPool
+	}
 	var parts []string
 	for i := 0; i < len(pool); {
 		j := i

@@ -111,6 +111,11 @@ func TestPool(t *testing.T) {
 		_, err := parsePool(bad)
 		require.Error(t, err, bad)
 	}
+	none, err := parsePool("none")
+	require.NoError(t, err)
+	require.NotNil(t, none, "nil would be the default")
+	require.Empty(t, none)
+	require.Equal(t, "none", formatPool(none))
 	one, err := parsePool("10.64.140.43")
 	require.NoError(t, err)
 	require.Equal(t, []netip.Addr{netip.MustParseAddr("10.64.140.43")}, one)

@@ -62,6 +62,24 @@ func (f *fakeAPI) Nodes(context.Context) ([]corev1.Node, error) {
 	return slices.Clone(f.nodes), nil
 }
 
+// external gives a node an external address, or takes it away.
+func (f *fakeAPI) external(name, address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, n := range f.nodes {
+		if n.Name != name {
+			continue
+		}
+		n = *n.DeepCopy()
+		n.Status.Addresses = n.Status.Addresses[:2]
+		if address != "" {
+			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: address})
+		}
+		f.nodes[i] = n
+	}
+	f.changed()
+}
+
 func (f *fakeAPI) Changes(context.Context) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -32,6 +32,8 @@ type links struct {
 	local map[netip.Addr]bool // Service, node and load balancer addresses
 	pods  map[netip.Addr]bool // addresses given by AllocatePodIP
 	last  netip.Addr
+
+	outside outsideHost
 }
 
 // newLinks makes the bridge and the routes of the cluster process's namespace.
@@ -199,28 +201,6 @@ func (l *links) attachPod(pid int, a netip.Addr) error {
 	})
 }
 
-// attachOutside connects the outside host, which has routes to nodes and load balancers only.
-func (l *links) attachOutside(pid int) error {
-	to := func(p netip.Prefix) *netlink.Route {
-		return &netlink.Route{
-			Dst: &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)},
-			Gw:  l.plan.OutsideGateway.AsSlice(),
-		}
-	}
-	err := l.attach(outsideName, 0, end{
-		pid: pid, address: l.plan.Outside.Addr(), bits: l.plan.Outside.Bits(),
-		routes: []*netlink.Route{to(l.plan.NodeRange), to(l.plan.LBRange), defaultRoute(unix.RTN_UNREACHABLE)},
-	})
-	if err != nil {
-		return err
-	}
-	link, err := netlink.LinkByName(outsideName)
-	if err != nil {
-		return fmt.Errorf("cannot find link to the outside host: %w", err)
-	}
-	return addAddress(nil, link, l.plan.OutsideGateway, l.plan.Outside.Bits())
-}
-
 // podLink is the name of the bridge's end of a pod's link.
 func podLink(a netip.Addr) string {
 	b := a.As4()
@@ -287,6 +267,10 @@ func (l *links) detach(name string) {
 // close removes what newLinks and addLocal made.
 func (l *links) close() error {
 	var errs []error
+	l.mu.Lock()
+	l.outside.close()
+	l.outside = outsideHost{}
+	l.mu.Unlock()
 	for _, a := range l.localAddresses() {
 		errs = append(errs, l.removeLocal(a))
 	}

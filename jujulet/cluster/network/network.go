@@ -206,12 +206,13 @@ func (n *Network) Attach(pid int, a netip.Addr) error {
 // AttachPod gives the network namespace of a process an interface eth0 in the pod network.
 func (n *Network) AttachPod(pid int, a netip.Addr) error { return n.links.attachPod(pid, a) }
 
-// AttachOutside makes the network namespace of a process the outside host. It has routes to the nodes and the load
-// balancer only, and a name server at Plan.OutsideGateway that knows the host names of the load balancer.
+// AttachOutside makes the network namespace of a process the outside host. It has routes to the nodes, external
+// addresses included, and the load balancer only, and a name server at Plan.OutsideGateway that knows the host names of the load balancer.
 func (n *Network) AttachOutside(pid int) error {
 	if err := n.links.attachOutside(pid); err != nil {
 		return err
 	}
+	n.poke() // for its routes
 	return n.dns.listenOutside()
 }
 
@@ -273,5 +274,5 @@ func (n *Network) sync(ctx context.Context) (time.Duration, error) {
 	s := newState(n.plan, services, slices, nodes)
 	s.balancers = n.lb.frontends()
 	n.dns.set(s.zone(n.lb.names()))
-	return next, errors.Join(lbErr, n.proxy.set(s.listeners(), s.addresses()))
+	return next, errors.Join(lbErr, n.proxy.set(s.listeners(), s.addresses()), n.links.routeOutside(s.nodeAddresses()))
 }

@@ -162,6 +162,14 @@ func TestNetwork_Slice(t *testing.T) {
 		require.Equal(t, "ECONNREFUSED", dial(t, c.client, "10.64.140.99", 6446))
 	}
 	require.Equal(t, "ECONNREFUSED", dial(t, c.outside, "10.64.140.99", 6446))
+
+	// An external address of a node is reached from outside, for as long as it is one.
+	require.Equal(t, "EHOSTUNREACH", dial(t, c.outside, "203.0.113.7", 30446))
+	c.api.external("node-1", "203.0.113.7")
+	until(t, c.outside, "203.0.113.7", 30446, "db-")
+	c.api.external("node-1", "")
+	until(t, c.outside, "203.0.113.7", 30446, "EHOSTUNREACH")
+	until(t, c.outside, "10.10.0.11", 30446, "db-")
 }
 
 // A pod is reached again as soon as it is made again under its address, also by those that knew the old one; and what was

@@ -188,6 +188,12 @@ func (s *state) addresses() []netip.Addr {
 		}
 		all = append(all, s.balancers[keyOf(&s.services[i])]...)
 	}
+	return append(all, s.nodeAddresses()...)
+}
+
+// nodeAddresses returns the IPs of all nodes.
+func (s *state) nodeAddresses() []netip.Addr {
+	var all []netip.Addr
 	for _, n := range s.nodes {
 		all = append(all, nodeAddresses(n)...)
 	}
