@@ -64,15 +64,31 @@ func checkDeploy(a DeployArgs) (map[string]any, error) {
 	} else if unmet != "" {
 		return nil, errf(Invalid, "charm cannot be deployed: it requires %s", unmet)
 	}
-	for _, name := range sortedKeys(a.Charm.Meta.Storage) {
-		if a.Charm.Meta.Storage[name].Type == "block" {
-			return nil, errf(Invalid, "block storage %q is not supported for container charms", name)
-		}
+	if err := checkMachinery(a.Charm.Meta); err != nil {
+		return nil, err
 	}
 	if err := checkResources(a.Charm, a.Resources); err != nil {
 		return nil, err
 	}
 	return parseOptions(a.Charm, a.Config)
+}
+
+// checkMachinery refuses what a charm needs and no pod of ours would have. Juju 3.6 refuses block storage too, and never
+// makes a container without a resource; other storage is refused rather than left out, because the charm would wait for
+// its hooks.
+func checkMachinery(meta Meta) error {
+	for _, name := range sortedKeys(meta.Storage) {
+		if meta.Storage[name].Type == "block" {
+			return errf(Invalid, "block storage %q is not supported for container charms", name)
+		}
+		return errf(Invalid, "charm %q needs storage %q: storage is not supported here yet", meta.Name, name)
+	}
+	for _, name := range sortedKeys(meta.Containers) {
+		if meta.Containers[name].Resource == "" {
+			return errf(Invalid, "container %q of charm %q names no resource: it cannot be made", name, meta.Name)
+		}
+	}
+	return nil
 }
 
 func checkResources(c *Charm, given map[string]string) error {
