@@ -25,7 +25,7 @@ preflight:
 	@sh tools/preflight.sh
 
 build: ## Build jujulet and the Pebble it runs
-	go build -o $(OUT)/bin/jujulet ./cmd/jujulet
+	go build -ldflags "-X main.buildVersion=$(VERSION)" -o $(OUT)/bin/jujulet ./cmd/jujulet
 	go build -o $(OUT)/bin/pebble github.com/canonical/pebble/cmd/pebble
 
 charm: ## Pack drawbridge-k8s_$(ARCH).charm (ARCH=arm64 for the other)

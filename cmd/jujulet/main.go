@@ -74,8 +74,14 @@ func exitCode(err error) int {
 	return 1
 }
 
-// version is the module's, or "dev" for a build of a checkout.
+// buildVersion is set by the linker: make build passes what git calls the checkout.
+var buildVersion string
+
+// version is that of the build, else the module's, else "dev".
 func version() string {
+	if buildVersion != "" {
+		return buildVersion
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}

@@ -55,6 +55,9 @@ func Main(ctx context.Context, env Environment, args []string) int {
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
+	if err := unknownHelp(root, args); err != nil {
+		return report(env.Err, err)
+	}
 	return report(env.Err, root.ExecuteContext(ctx))
 }
 

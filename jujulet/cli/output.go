@@ -5,6 +5,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -102,9 +103,23 @@ func flagError(err error) error {
 	case asError(err, &needs):
 		return usageErrorf("option needs an argument: %s", dashes(needs.GetSpecifiedName()))
 	case asError(err, &invalid):
-		return usageErrorf("invalid value %q for option %s: %v", invalid.GetValue(), dashes(invalid.GetFlag().Name), invalid.Unwrap())
+		return usageErrorf("invalid value %q for option %s: %v", invalid.GetValue(), dashes(invalid.GetFlag().Name), valueError(invalid))
 	default:
 		return usageErrorf("%v", err)
+	}
+}
+
+// valueError is what is wrong with a flag's value, without the name of the function that found it.
+func valueError(err *pflag.InvalidValueError) error {
+	switch err.GetFlag().Value.Type() {
+	case "int", "uint":
+		return errors.New("expected a number")
+	case "duration":
+		return errors.New("expected a duration such as 90s or 5m")
+	case "bool":
+		return errors.New("expected true or false")
+	default:
+		return err.Unwrap()
 	}
 }
 

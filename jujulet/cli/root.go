@@ -58,8 +58,65 @@ func newRoot(a *app) *cobra.Command {
 	addAll(root, groupMachine, newUp(a), newDown(a), newTour(a), newCluster(a), newShell(a), newKill(a), newSetLeader(a), newFire(a))
 	addAll(root, groupModel, newDeploy(a), newConfig(a), newIntegrate(a), newRemoveRelation(a), newScaleApplication(a),
 		newRemoveApplication(a), newTrust(a), newRun(a), newExec(a), newResolved(a))
-	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a))
+	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a), newVersion(a))
+	refuseUnknownHelp(root)
 	return root
+}
+
+// refuseUnknownHelp refuses help on a verb that does not exist: without it "jujulet stauts --help" and "jujulet help stauts"
+// print the help of the whole and succeed.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, help := range root.Commands() {
+		if help.Name() != "help" {
+			continue
+		}
+		help.Run = nil
+		help.RunE = func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || cmd == root && len(rest) > 0 {
+				return unknownCommand(root, strings.Join(args, " "))
+			}
+			return cmd.Help()
+		}
+	}
+}
+
+// unknownHelp returns the error for --help behind a verb that does not exist.
+func unknownHelp(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd != root {
+		return nil
+	}
+	name, help := "", false
+	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+		switch arg := rest[i]; {
+		case arg == "--help" || arg == "-h":
+			help = true
+		case arg == "--state":
+			i++ // its value
+		case name == "" && !strings.HasPrefix(arg, "-"):
+			name = arg
+		}
+	}
+	if !help || name == "" {
+		return nil
+	}
+	return unknownCommand(root, name)
+}
+
+// newVersion is juju's verb for what --version prints.
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of jujulet",
+		Example: "    jujulet version",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			a.printf("%s\n", a.Version)
+			return nil
+		},
+	}
 }
 
 func addAll(root *cobra.Command, group string, commands ...*cobra.Command) {

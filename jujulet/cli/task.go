@@ -137,7 +137,7 @@ func (o *taskOptions) print(tasks []model.Action) error {
 	if len(failed) > 1 {
 		plural = "s"
 	}
-	return runErrorf("the following task%s failed:\n%s\nuse 'juju show-task' to inspect the failure%s", plural, strings.Join(failed, ""), plural)
+	return runErrorf("the following task%s failed:\n%s\nuse 'jujulet show-task' to inspect the failure%s", plural, strings.Join(failed, ""), plural)
 }
 
 func (o *taskOptions) document(task model.Action) taskDocument {

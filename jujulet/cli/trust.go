@@ -46,7 +46,7 @@ func (o *trustOptions) run(ctx context.Context, c *control.Client) error {
 	switch {
 	case o.remove:
 	case o.scope == "":
-		return hintf(runErrorf("'juju trust' currently grants full access to the cluster itself"),
+		return hintf(runErrorf("'jujulet trust' currently grants full access to the cluster itself"),
 			"set the scope to 'cluster' using '--scope=cluster' to confirm this choice")
 	case o.scope != "cluster":
 		return runErrorf("scope %q not valid", o.scope)

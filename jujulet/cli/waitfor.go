@@ -31,7 +31,9 @@ func newWaitFor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait-for (application|unit) <name>",
 		Short: "Wait for an application or a unit to reach a state",
-		Args:  cobra.ArbitraryArgs,
+		Example: `    jujulet wait-for application drawbridge-k8s --query='status=="active" && idle' --timeout 2m
+    jujulet wait-for unit client-k8s/0`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageErrorf("no kind specified: expected application or unit")
