@@ -115,7 +115,10 @@ func (c *tour) settle() {
 	for busy := true; busy; {
 		busy = false
 		for _, unit := range c.Units() {
-			busy = c.Step(unit) != "" || busy
+			if c.Step(unit) == "" {
+				continue
+			}
+			busy = true
 			entries, err := c.Model.Journal(c.said, 0)
 			require.NoError(c.T, err)
 			for _, e := range entries {

@@ -72,11 +72,20 @@ func (w *World) handler(app, unit string) (hooks.Handler, error) {
 	if handler := w.Handlers[app]; handler != nil {
 		return handler, nil
 	}
-	status, err := w.Model.Status()
-	if err != nil {
-		return nil, err
+	w.mu.Lock()
+	name := w.charms[app]
+	w.mu.Unlock()
+	if name == "" { // deployed by an earlier process
+		c, err := w.Model.CharmOf(app)
+		if err != nil {
+			return nil, err
+		}
+		name = c.Meta.Name
+		w.mu.Lock()
+		w.charms[app] = name
+		w.mu.Unlock()
 	}
-	switch name := status.Applications[app].CharmName; name {
+	switch name {
 	case Gateway:
 		return charm.New(w.charmOptions(unit)).Handle, nil
 	case Backend:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
+	"github.com/drawbridge-k8s/drawbridge/k8sservice"
 )
 
 // nodeAddresses are the cluster's nodes with their internal addresses.
@@ -251,4 +252,16 @@ func (w *World) Event(kind, reason, message string) {
 		Source: corev1.EventSource{Component: "load-balancer"},
 	})
 	require.NoError(w.T, err)
+}
+
+// Kubernetes is the charm's own client with an application's rights.
+func (w *World) Kubernetes(app string) *k8sservice.Client {
+	w.T.Helper()
+	options, err := k8sservice.InClusterOptions(getenv, w.roots[app+"/0"])
+	require.NoError(w.T, err)
+	options.Transport = w.Cluster.RoundTripper()
+	client, err := k8sservice.NewClient(options)
+	require.NoError(w.T, err)
+	w.T.Cleanup(client.Close)
+	return client
 }

@@ -85,7 +85,8 @@ type World struct {
 	roots     map[string]string
 	pods      map[string]int // incarnations of a unit's pod
 	log       []string
-	revisions int // of charms that were refreshed
+	charms    map[string]string // application to charm
+	revisions int               // of charms that were refreshed
 	workloads map[string]*Workload
 	nodes     map[string]string // unit to node, where a test moved it
 	// Dispatch, when set, may take a hook in the charm's place: it says so with
@@ -109,7 +110,7 @@ func New(t testing.TB, o Options) *World {
 	w := &World{
 		T: t, options: o, dir: o.Dir, Clock: &Clock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
 		SQL: newSQL(), workloads: map[string]*Workload{}, answers: map[string]bool{}, reasons: map[string]error{}, hangs: map[string]bool{},
-		Handlers: map[string]hooks.Handler{}, agents: map[string]*agent.Agent{}, roots: map[string]string{}, pods: map[string]int{}, nodes: map[string]string{},
+		Handlers: map[string]hooks.Handler{}, charms: map[string]string{}, agents: map[string]*agent.Agent{}, roots: map[string]string{}, pods: map[string]int{}, nodes: map[string]string{},
 	}
 	if w.dir == "" {
 		dir, err := os.MkdirTemp("", "w") // short: socket paths are bounded
