@@ -41,8 +41,8 @@ const (
 	SoftBudget = 25 * time.Second
 	// externalBudget is when the last call to Kubernetes, the backend or the workload ends.
 	externalBudget = 28 * time.Second
-	// StopBudget is what stop and remove may take.
-	StopBudget = 8 * time.Second
+	// StopBudget is what stop and remove may spend on what they wind down; with all that is around it they end within 8 s.
+	StopBudget = 7 * time.Second
 )
 
 // Options are the surroundings of the charm. The zero value is production.

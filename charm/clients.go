@@ -146,7 +146,7 @@ func (p *pass) withdrawAll(ctx context.Context) error {
 		p.state.Made = nil
 	}
 	p.peer = p.peer.Withdraw(p.holding())
-	p.state.Silent = nil
+	p.state.Silent, p.state.Stalled = nil, false
 	return nil
 }
 

@@ -4,6 +4,7 @@
 package charm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -106,4 +107,92 @@ func TestDirect_AsksTheOtherEndpointsTogether(t *testing.T) {
 	w.quiet("update-status")
 	require.Equal(t, []string{backendAddress, "b:3306", "c:3306", "d:3306", "e:3306"}, w.probes[:5])
 	require.Equal(t, 3, w.checks, "the first endpoint, the others, the addresses")
+}
+
+// Hooks give up no more logins on a server that is stalled for hours: once one was not answered in time, what the watch
+// knows to hang is left to it.
+func TestStalledBackend_IsLeftToTheWatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settle()
+	require.Zero(t, w.watch.asked, "a settled hook does not ask")
+	w.reasons[backendAddress] = context.DeadlineExceeded
+	require.Zero(t, w.hook("update-status"))
+	state, message := w.juju.state["exposure"], w.juju.message
+	require.Contains(t, message, "timed out")
+
+	w.sessions = 0
+	w.quiet("update-status")
+	require.Equal(t, 1, w.sessions, "the watch does not say yet that it hangs, or there is none")
+	w.watch.hanging = []string{"other:3306", backendAddress}
+	w.sessions = 0
+	for range 100 {
+		w.now = w.now.Add(time.Minute)
+		w.quiet("gateway-pebble-custom-notice", "JUJU_WORKLOAD_NAME", "gateway")
+	}
+	require.Zero(t, w.sessions)
+	require.Equal(t, state, w.juju.state["exposure"], "nothing changes from hook to hook")
+	require.Equal(t, message, w.juju.message)
+	require.Equal(t, clusterHost+":6446", w.bag("database:7")["endpoints"])
+
+	delete(w.reasons, backendAddress)
+	w.watch.hanging = nil
+	require.Zero(t, w.hook("gateway-pebble-custom-notice", "JUJU_WORKLOAD_NAME", "gateway"))
+	require.Equal(t, "active", w.juju.status)
+	w.settle()
+	asked := w.watch.asked
+	w.quiet("update-status")
+	require.Equal(t, asked, w.watch.asked)
+}
+
+func TestStop_EndsInTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	begin := time.Now()
+	require.Zero(t, w.hook("stop"))
+	require.Equal(t, 1, w.gate.stopped)
+	require.Less(t, w.gate.deadline.Sub(begin), 8*time.Second)
+	require.Positive(t, w.gate.deadline.Sub(begin))
+}
+
+// Plain credentials are withdrawn and given anew as secrets are: not before every mirror has let go of the old ones.
+func TestBackendReplaced_PlainCredentialsWaitForTheMirrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.juju.relation("database:7")
+	client.remoteApp = map[string]string{"database": "orders"}
+	client.units = append(client.units, "client-k8s/1")
+	w.settle()
+	first := w.bag("database:7")["password"]
+	require.NotEmpty(t, first)
+	w.mirror(client)
+	w.backend("backend-database:10") // and 4 is there still
+	w.settle()
+	require.Equal(t, map[string]string{"data": client.ownApp["data"]}, client.ownApp)
+	require.Contains(t, w.juju.message, "once client-k8s has noticed")
+	client.remoteUnits["client-k8s/0"] = map[string]string{"data": "{}"}
+	require.Zero(t, w.relationHook(client, "changed", "client-k8s/0"))
+	require.NotContains(t, client.ownApp, "password", "the other unit has not noticed")
+	client.remoteUnits["client-k8s/1"] = map[string]string{"data": "{}"}
+	require.Zero(t, w.relationHook(client, "changed", "client-k8s/1"))
+	require.Equal(t, "relation-10-7", client.ownApp["username"])
+	require.NotEqual(t, first, client.ownApp["password"])
+	require.Equal(t, clusterHost+":6446", client.ownApp["endpoints"])
+	w.quiet("update-status")
+	w.backend("backend-database:9")
+	w.quiet("update-status")
+	require.Equal(t, "10", w.peer()["backend"], "the highest id, as a number")
+}
+
+// Keys of a later revision are left alone, and so is its schema.
+func TestPeer_UnknownKeysStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.peer()["schema"], w.peer()["of-a-later-revision"] = "2", "x"
+	w.settle()
+	backend := w.juju.relation("backend-database:4")
+	backend.broken = true
+	require.Zero(t, w.relationHook(backend, "broken", ""))
+	require.Equal(t, "x", w.peer()["of-a-later-revision"])
+	require.Equal(t, "2", w.peer()["schema"])
 }

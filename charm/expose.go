@@ -89,7 +89,7 @@ func (p *pass) look(ctx context.Context) {
 
 // direct opens a session to the backend itself, which tells "backend down" from "front door down".
 func (p *pass) direct(ctx context.Context) {
-	session, endpoints := p.o.Session(p.backend.credentials()), p.backend.data.Endpoints
+	session, endpoints := p.sparing(ctx, p.o.Session(p.backend.credentials())), p.backend.data.Endpoints
 	verdict := p.o.check(p.ext, session, endpoints[:1], probe.Budget)[0]
 	if !verdict.OK && len(endpoints) > 1 && !p.spent(ctx) {
 		for _, other := range p.o.check(p.ext, session, endpoints[1:], probe.Budget) {
@@ -100,10 +100,27 @@ func (p *pass) direct(ctx context.Context) {
 		}
 	}
 	p.seen.direct = &verdict
+	p.state.Stalled = verdict.TimedOut
 	if !verdict.OK {
 		p.backend.state = relation.BackendIncomplete
 		p.backend.missing = "a session: " + shortReason(verdict)
 		p.state.Sweep = true // it may come back without its data
+	}
+}
+
+// sparing leaves out what a watch knows to hang, once a direct session was not answered in time: the watch brings its own
+// logins there to an end, while each that a hook gives up counts as a connect error, and some hours of hooks would lock the
+// host out. It costs a settled hook nothing.
+func (p *pass) sparing(ctx context.Context, session probe.Session) probe.Session {
+	if !p.state.Stalled || p.o.NoWatch {
+		return session
+	}
+	hanging := p.o.newWatch(p.event).Hanging(ctx)
+	return func(ctx context.Context, address string) error {
+		if slices.Contains(hanging, address) {
+			return probe.ErrHangs
+		}
+		return session(ctx, address)
 	}
 }
 

@@ -43,6 +43,7 @@ type Admin interface {
 type watch interface {
 	Ensure(ctx context.Context, order probe.Order) error
 	Stop(ctx context.Context) error
+	Hanging(ctx context.Context) []string
 }
 
 // processWatch is the real watch: this program, with the argument `watch`.
@@ -67,3 +68,6 @@ func (w *processWatch) Ensure(ctx context.Context, order probe.Order) error {
 
 // Stop ends it.
 func (w *processWatch) Stop(ctx context.Context) error { return probe.StopWatch(ctx, w.dir) }
+
+// Hanging asks it which addresses hang.
+func (w *processWatch) Hanging(ctx context.Context) []string { return probe.Hanging(ctx, w.dir) }

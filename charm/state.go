@@ -27,6 +27,8 @@ type state struct {
 	Unknown time.Time `json:"unknown,omitzero"`
 	// Made are the ids of client relations for which a user was made and not dropped yet.
 	Made []int `json:"made,omitempty"`
+	// Stalled says that the direct session was not answered in time when it was tried last.
+	Stalled bool `json:"stalled,omitempty"`
 	// Sweep says that the users on the backend are to be compared with the clients.
 	Sweep bool `json:"sweep,omitempty"`
 }

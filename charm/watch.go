@@ -16,10 +16,11 @@ import (
 // a Pebble notice of the gateway container. It returns when ctx ends, when a hook ends it, or when another watch runs.
 func Watch(ctx context.Context, o Options, dir string, getenv func(string) string, stdin io.Reader) error {
 	session := o.Session
+	var hanging func() []string
 	if session == nil {
-		s := lastingSessions{ctx: context.WithoutCancel(ctx)} // the watch lets sessions end when it does
+		s := &lastingSessions{ctx: context.WithoutCancel(ctx)} // the watch lets sessions end when it does
 		defer s.close()
-		session = s.with
+		session, hanging = s.with, s.hanging
 	}
 	o = New(o).o
 	return probe.RunWatch(ctx, stdin, probe.WatchDeps{
@@ -39,6 +40,7 @@ func Watch(ctx context.Context, o Options, dir string, getenv func(string) strin
 			}
 			return k8sservice.NewClient(options)
 		},
+		Hanging:  hanging,
 		Notifier: probe.PebbleNotifier(o.PebbleSocket(Container), probe.NoticeKey),
 	})
 }
@@ -58,6 +60,15 @@ func (s *lastingSessions) with(c database.Credentials) probe.Session {
 		s.all = append(s.all, database.NewSessions(s.ctx, c))
 	}
 	return s.all[len(s.all)-1].Session
+}
+
+// hanging is called by the watch's loop only.
+func (s *lastingSessions) hanging() []string {
+	var addresses []string
+	for _, sessions := range s.all {
+		addresses = append(addresses, sessions.Hanging()...)
+	}
+	return addresses
 }
 
 func (s *lastingSessions) close() {

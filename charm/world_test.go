@@ -51,10 +51,11 @@ type world struct {
 	// reasons are why others do not.
 	reasons map[string]error
 	// codes are the server's errors that it then gives.
-	codes  map[string]uint16
-	probes []string
-	checks int // how often some were probed together
-	root   string
+	codes    map[string]uint16
+	probes   []string
+	sessions int // how many were opened
+	checks   int // how often some were probed together
+	root     string
 }
 
 // newWorld is a leader with peers, backend and one client, in `false` mode, where everything answers; no hook has run.
@@ -111,6 +112,7 @@ func (w *world) options() Options {
 		Clock: func() time.Time { return w.now },
 		Session: func(c database.Credentials) probe.Session {
 			return func(_ context.Context, address string) error {
+				w.sessions++
 				if err := w.reasons[address]; err != nil {
 					return err
 				}
@@ -139,6 +141,9 @@ func (w *world) options() Options {
 				w.probes = append(w.probes, address)
 				err := session(ctx, address)
 				verdicts[i] = probe.Verdict{Address: address, OK: err == nil}
+				if verdicts[i].TimedOut = errors.Is(err, context.DeadlineExceeded) || errors.Is(err, probe.ErrHangs); verdicts[i].TimedOut {
+					err = errors.New("timed out")
+				}
 				if err != nil {
 					verdicts[i].Reason, verdicts[i].MySQLCode = err.Error(), w.codes[address]
 				}
@@ -367,6 +372,8 @@ type fakeGateway struct {
 	have    string
 	ensured int
 	stopped int
+	// deadline is that of the last Stop.
+	deadline time.Time
 }
 
 func (g *fakeGateway) Ensure(_ context.Context, wanted workload.Gateway) (workload.Report, error) {
@@ -380,7 +387,11 @@ func (g *fakeGateway) Ensure(_ context.Context, wanted workload.Gateway) (worklo
 	return workload.Report{Up: g.up, Changed: changed, Version: "2.8.16", Problem: g.problem}, nil
 }
 
-func (g *fakeGateway) Stop(context.Context) error { g.stopped++; return nil }
+func (g *fakeGateway) Stop(ctx context.Context) error {
+	g.stopped++
+	g.deadline, _ = ctx.Deadline()
+	return nil
+}
 
 type fakeAdmin struct {
 	users      map[string]string
@@ -432,7 +443,11 @@ func (a *fakeAdmin) Close() error { return nil }
 type fakeWatch struct {
 	order   *probe.Order
 	stopped int
+	hanging []string // what it says when it is asked
+	asked   int
 }
 
 func (f *fakeWatch) Ensure(_ context.Context, order probe.Order) error { f.order = &order; return nil }
 func (f *fakeWatch) Stop(context.Context) error                        { f.order = nil; f.stopped++; return nil }
+
+func (f *fakeWatch) Hanging(context.Context) []string { f.asked++; return f.hanging }

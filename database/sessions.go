@@ -5,6 +5,8 @@ package database
 
 import (
 	"context"
+	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,6 +17,9 @@ const (
 	patience = 8 * time.Hour
 	// fewWaiting is how many there may be at one address at any pace.
 	fewWaiting = 4
+	// hangsAfter is how long a connection waits before its address is said to hang. One whose peer has gone has ended
+	// by then: keep-alives find that out in 150 s.
+	hangsAfter = 3 * time.Minute
 )
 
 // Sessions opens sessions as Credentials.Session does, for a process that does
@@ -34,8 +39,9 @@ type Sessions struct {
 	stopped     context.Context
 	work        sync.WaitGroup
 
-	mu      sync.Mutex
-	waiting map[string][]*login // by address, oldest first
+	mu         sync.Mutex
+	waiting    map[string][]*login // by address, oldest first
+	hangsAfter time.Duration
 }
 
 // login is one session under way.
@@ -43,12 +49,14 @@ type login struct {
 	begun time.Time
 	done  chan struct{}
 	err   error // once done
+	// connected is when the server's side took the connection; zero before that, and once a later one was served.
+	connected time.Time
 }
 
 // NewSessions returns sessions with these credentials. They end with ctx; the
 // caller closes them.
 func NewSessions(ctx context.Context, c Credentials) *Sessions {
-	s := &Sessions{credentials: c, waiting: make(map[string][]*login)}
+	s := &Sessions{credentials: c, waiting: make(map[string][]*login), hangsAfter: hangsAfter}
 	s.stopped, s.stop = context.WithCancel(ctx)
 	return s
 }
@@ -90,7 +98,15 @@ func (s *Sessions) begin(address string) *login {
 		defer cancel()
 		config := s.credentials.config(address, "")
 		config.ReadTimeout, config.WriteTimeout = patience, patience
-		config.DialFunc = redial
+		config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := redial(ctx, network, address)
+			if err == nil {
+				s.mu.Lock()
+				l.connected = time.Now()
+				s.mu.Unlock()
+			}
+			return conn, err
+		}
 		l.err = session(ctx, config)
 		s.end(address, l)
 		close(l.done)
@@ -103,12 +119,33 @@ func (s *Sessions) end(address string, ended *login) {
 	defer s.mu.Unlock()
 	var left []*login
 	for _, l := range s.waiting[address] {
-		if l != ended {
-			left = append(left, l)
+		if l == ended {
+			continue
 		}
+		if ended.err == nil {
+			l.connected = time.Time{} // the server works: it is this connection that does not
+		}
+		left = append(left, l)
 	}
 	s.waiting[address] = left
 	if len(left) == 0 {
 		delete(s.waiting, address)
 	}
+}
+
+// Hanging returns the addresses, sorted, whose server has taken a connection and been silent on it for minutes. Whoever
+// opens another one there and gives it up adds to what the server will count as connect errors.
+func (s *Sessions) Hanging() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var hanging []string
+	for address, logins := range s.waiting {
+		if slices.ContainsFunc(logins, func(l *login) bool {
+			return !l.connected.IsZero() && time.Since(l.connected) >= s.hangsAfter
+		}) {
+			hanging = append(hanging, address)
+		}
+	}
+	slices.Sort(hanging)
+	return hanging
 }

@@ -29,9 +29,14 @@ type Verdict struct {
 	Address   string
 	OK        bool
 	Reason    string // why not, in one line: "timed out after 3s"
+	TimedOut  bool   // nothing came in time, or nothing was tried since nothing has come for long (ErrHangs)
 	MySQLCode uint16 // the server's error, 0 without one
 	Took      time.Duration
 }
+
+// ErrHangs stands for a session that was not opened, since one that was opened before still waits for the server. The
+// verdict reads as if it had been tried.
+var ErrHangs = errors.New("the server has been silent for minutes")
 
 // Check opens a session through every address, concurrently under one
 // deadline, and returns the verdicts in the order of the addresses. It is
@@ -56,7 +61,7 @@ func Check(ctx context.Context, session Session, addresses []string, budget time
 	results := make(chan result, len(addresses)) // a late session must not wait for us
 	slots := make(chan struct{}, mostAtOnce)
 	for i, address := range addresses {
-		verdicts[i] = Verdict{Address: address, Reason: "timed out after " + share.String(), Took: budget}
+		verdicts[i] = Verdict{Address: address, Reason: "timed out after " + share.String(), TimedOut: true, Took: budget}
 		go func() {
 			select {
 			case slots <- struct{}{}:
@@ -97,7 +102,8 @@ func try(ctx context.Context, session Session, address string, limit time.Durati
 	case err == nil:
 	case errors.Is(ctx.Err(), context.Canceled):
 		v.Reason = "interrupted"
-	case errors.Is(err, context.DeadlineExceeded) && bound.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded) && bound.Err() != nil, errors.Is(err, ErrHangs):
+		v.TimedOut = true
 		v.Reason = fmt.Sprintf("timed out after %s", limit)
 	default:
 		v.Reason = strings.Join(strings.Fields(err.Error()), " ")

@@ -43,14 +43,24 @@ func TestCheck(t *testing.T) {
 		verdicts := Check(t.Context(), session, []string{"hole", "good", "abyss", "refuses", "good"}, Budget)
 		require.Equal(t, Budget, time.Since(begin))
 		require.Equal(t, []Verdict{
-			{Address: "hole", Reason: "timed out after 3s", Took: Budget},
+			{Address: "hole", Reason: "timed out after 3s", TimedOut: true, Took: Budget},
 			{Address: "good", OK: true, Took: time.Millisecond},
-			{Address: "abyss", Reason: "timed out after 3s", Took: Budget},
+			{Address: "abyss", Reason: "timed out after 3s", TimedOut: true, Took: Budget},
 			{Address: "refuses", Reason: "connection refused"},
 			{Address: "good", OK: true, Took: time.Millisecond},
 		}, verdicts)
 		close(forever)
 	})
+}
+
+// What is left out for its silence reads as if it had been tried, so that no status flips.
+func TestCheck_Hangs(t *testing.T) {
+	t.Parallel()
+	hangs := func(context.Context, string) error { return ErrHangs }
+	verdict := Check(t.Context(), hangs, []string{"a"}, Budget)[0]
+	require.Equal(t, "timed out after 3s", verdict.Reason)
+	require.True(t, verdict.TimedOut)
+	require.Less(t, verdict.Took, Budget)
 }
 
 func TestCheck_BackWhenAllHaveAnswered(t *testing.T) {

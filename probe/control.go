@@ -24,16 +24,19 @@ const (
 	mostOrder = 16 << 20
 )
 
-// message is what a hook tells the watch: an order, or to end.
+// message is what a hook tells the watch: an order, or to end; or it asks which addresses hang.
 type message struct {
-	Order *Order `json:"order,omitempty"`
-	Stop  bool   `json:"stop,omitempty"`
+	Order   *Order `json:"order,omitempty"`
+	Stop    bool   `json:"stop,omitempty"`
+	Hanging bool   `json:"hanging,omitempty"`
 }
 
 // reply is the watch's answer.
 type reply struct {
 	OK    bool `json:"ok"`    // the order is taken
 	Going bool `json:"going"` // the watch ends: it was told to, or is of another build
+	// Hanging are the addresses on which a login of the watch has been waiting for the server for minutes.
+	Hanging []string `json:"hanging,omitempty"`
 }
 
 // withSocket calls use with an address of the watch's socket in dir. A path

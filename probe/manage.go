@@ -145,6 +145,16 @@ func launch(ctx context.Context, dir string, o Order, start Starter) error {
 	return nil
 }
 
+// Hanging asks the watch of dir, if one runs, on which addresses its sessions have been waiting for the server for
+// minutes. A hook opens none there: one that it gives up, the server counts against our host once it goes on.
+func Hanging(ctx context.Context, dir string) []string {
+	r, err := talk(ctx, dir, message{Hanging: true})
+	if err != nil {
+		return nil
+	}
+	return r.Hanging
+}
+
 // StopWatch ends the watch of dir and waits until it has gone; without one it
 // does nothing.
 func StopWatch(ctx context.Context, dir string) error {

@@ -25,7 +25,9 @@ type WatchDeps struct {
 	Session  func(Login) Session                                // how to open sessions
 	Cluster  func(namespace string) (*k8sservice.Client, error) // the API as this pod reaches it
 	Notifier Notifier
-	Logger   *slog.Logger // nil discards
+	// Hanging tells on which addresses a session of Session waits for the server for minutes; nil tells none.
+	Hanging func() []string
+	Logger  *slog.Logger // nil discards
 }
 
 // RunWatch is the body of "drawbridge watch": it reads the first order from
@@ -233,6 +235,11 @@ func (w *watcher) items(now time.Time) []item {
 func (w *watcher) hear(m message, now time.Time) reply {
 	last := w.view.order
 	switch {
+	case m.Hanging:
+		if w.deps.Hanging == nil {
+			return reply{}
+		}
+		return reply{Hanging: w.deps.Hanging()}
 	case m.Stop || m.Order == nil:
 		return reply{Going: m.Stop}
 	case m.Order.Build != w.deps.Build,

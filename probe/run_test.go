@@ -4,6 +4,9 @@
 package probe
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -14,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drawbridge-k8s/drawbridge/database"
+	"github.com/drawbridge-k8s/drawbridge/k8sservice"
 )
 
 // The way of a load balancer: an address after 4 s, an answer after 8 s. The
@@ -284,6 +288,31 @@ func TestWatch_BlackHole(t *testing.T) {
 		}
 		t.Fatal("not told")
 	})
+}
+
+// A hook that asks what hangs is answered over the socket, and the watch goes on.
+func TestWatch_SaysWhatHangs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.Empty(t, Hanging(t.Context(), dir), "no watch runs")
+	order := Order{Build: "b", App: "db", Service: "db-service"}
+	text, err := json.Marshal(order)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- RunWatch(ctx, bytes.NewReader(text), WatchDeps{
+			Dir: dir, Build: "b", Hanging: func() []string { return []string{"backend:3306"} },
+			Cluster: func(string) (*k8sservice.Client, error) { return nil, errRefused },
+		})
+	}()
+	require.Eventually(t, func() bool { return len(Hanging(t.Context(), dir)) > 0 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, []string{"backend:3306"}, Hanging(t.Context(), dir))
+	r, err := talk(t.Context(), dir, message{Order: &order})
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	cancel()
+	require.NoError(t, <-ended)
 }
 
 func TestWatch_OrderOfAnotherBuildEndsIt(t *testing.T) {
