@@ -54,9 +54,11 @@ type unitDoc struct {
 	VersionSet  time.Time   `json:"version-set"`
 	Ports       []string    `json:"ports,omitempty"`
 	Pod         PodStatus   `json:"pod"`
-	Resolve     ResolveMode `json:"resolve,omitempty"`
-	Fires       []Fire      `json:"fires,omitempty"`
-	Created     time.Time   `json:"created"`
+	// PodLost says that what the agent last said was said in a pod that is gone.
+	PodLost bool        `json:"pod-lost,omitempty"`
+	Resolve ResolveMode `json:"resolve,omitempty"`
+	Fires   []Fire      `json:"fires,omitempty"`
+	Created time.Time   `json:"created"`
 }
 
 // relationDoc is a relation as stored.

@@ -258,6 +258,37 @@ func TestModel_PodOverridesTheDisplay(t *testing.T) {
 	require.Equal(t, "busy", s.Applications["foo"].Units["foo/0"].Workload.Message)
 }
 
+// What an agent said in a pod that is gone is shown, but nobody who waits for it to be idle is told that it is.
+func TestModel_NotIdleWithoutItsPod(t *testing.T) {
+	f := newModel(t)
+	f.deploy("foo", "", 1)
+	unit := func() UnitStatus {
+		s, err := f.Status()
+		require.NoError(t, err)
+		return s.Applications["foo"].Units["foo/0"]
+	}
+	say := func(status string) {
+		require.NoError(t, f.Save(t.Context(), "foo/0", Save{Agent: &StatusValue{Status: status}}))
+	}
+	require.NoError(t, f.SetPodStatus("foo/0", PodStatus{Address: "10.1.0.9", UID: "a"}))
+	say("idle")
+	require.NoError(t, f.SetPodStatus("foo/0", PodStatus{Address: "10.1.0.9", UID: "a", Ready: true}))
+	require.True(t, unit().Idle)
+	require.NoError(t, f.SetPodStatus("foo/0", PodStatus{}))
+	require.False(t, unit().Idle)
+	require.Equal(t, "idle", unit().Agent.Status)
+	require.NoError(t, f.SetPodStatus("foo/0", PodStatus{Address: "10.1.0.10", UID: "b"}))
+	require.False(t, unit().Idle, "before the new agent has begun")
+	say("executing")
+	require.False(t, unit().Idle)
+	say("idle")
+	require.True(t, unit().Idle)
+	require.NoError(t, f.SetPodStatus("foo/0", PodStatus{Address: "10.1.0.11", UID: "c"}))
+	require.False(t, unit().Idle, "a pod that was replaced at once")
+	say("idle")
+	require.True(t, unit().Idle, "the same once more")
+}
+
 func TestModel_LeaseLasts60Seconds(t *testing.T) {
 	f := newModel(t)
 	f.deploy("foo", "", 2)

@@ -20,6 +20,9 @@ func (m *Model) SetPodStatus(unit string, p PodStatus) error {
 		if u.Pod == p {
 			return nil
 		}
+		if u.Pod.UID != "" && u.Pod.UID != p.UID {
+			u.PodLost = true
+		}
 		u.Pod = p
 		return t.putUnit(u)
 	})

@@ -100,7 +100,7 @@ func (t *txn) unitStatus(u *unitDoc) (UnitStatus, error) {
 		Name: u.Name, Ordinal: u.Ordinal, Life: u.Life, Agent: u.Agent, RawWorkload: u.Workload,
 		Version: u.Version, Ports: u.Ports, Pod: u.Pod, Started: agent.Started, Dead: u.Life == Dead,
 	}
-	s.Idle = u.Agent.Status == "idle"
+	s.Idle = u.Agent.Status == "idle" && !u.PodLost
 	s.Workload = displayWorkload(u)
 	if endpoint, ok := u.Agent.Data["endpoint"].(string); ok && u.Agent.Status == "error" {
 		s.Workload.Message += " for " + u.App + ":" + endpoint

@@ -62,7 +62,8 @@ type UnitStatus struct {
 	Started bool `json:"started"`
 	// Dead says that the unit's agent has run its last hook: the pod can go.
 	Dead bool `json:"dead,omitempty"`
-	// Idle says that the agent has nothing left to do.
+	// Idle says that the agent has nothing left to do. While a pod is gone, and until the agent of the next one has begun,
+	// the agent's status is still what it was, as in Juju; Idle is not.
 	Idle bool `json:"idle"`
 }
 

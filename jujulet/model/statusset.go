@@ -37,6 +37,7 @@ func (t *txn) setAgentStatus(u *unitDoc, v StatusValue) error {
 	if v.Since.IsZero() {
 		v.Since = t.now
 	}
+	u.PodLost = false
 	if u.Agent.Status == v.Status && u.Agent.Message == v.Message {
 		return nil
 	}
