@@ -256,7 +256,7 @@ func child(t *testing.T, dir string, lines int, longer time.Duration) (acks []ac
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childFolder+"="+dir)
+	cmd.Env = append(os.Environ(), childFolder+"="+dir, "GOGC=400") // short lives need little collecting
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
