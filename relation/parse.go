@@ -27,7 +27,7 @@ type BadData struct {
 	Problem string
 }
 
-// Error names the key and the problem; it never repeats the value, which may be hostile or secret.
+// Error names the key and the problem. It repeats no value that may be secret; what it quotes is clipped and escaped.
 func (e *BadData) Error() string {
 	if e.Key == "" {
 		return "its databag " + e.Problem
