@@ -77,11 +77,11 @@ func checkDeploy(a DeployArgs) (map[string]any, error) {
 // makes a container without a resource; other storage is refused rather than left out, because the charm would wait for
 // its hooks.
 func checkMachinery(meta Meta) error {
-	for _, name := range sortedKeys(meta.Storage) {
-		if meta.Storage[name].Type == "block" {
-			return errf(Invalid, "block storage %q is not supported for container charms", name)
+	if names := sortedKeys(meta.Storage); len(names) > 0 {
+		if meta.Storage[names[0]].Type == "block" {
+			return errf(Invalid, "block storage %q is not supported for container charms", names[0])
 		}
-		return errf(Invalid, "charm %q needs storage %q: storage is not supported here yet", meta.Name, name)
+		return errf(Invalid, "charm %q needs storage %q: storage is not supported here yet", meta.Name, names[0])
 	}
 	for _, name := range sortedKeys(meta.Containers) {
 		if meta.Containers[name].Resource == "" {
