@@ -107,12 +107,12 @@ func TestWatch_StalledServer(t *testing.T) {
 			address := s.Gateway(t)
 			w := startWatch(t, s, address, k8sservice.AddressSet{}, test.change)
 			s.Pause(t)
-			for i := range 20 { // each makes it try anew
+			for i := range 30 { // each makes it try anew
 				if i%5 == 4 {
 					w.order.Login.Password = database.NewPassword() // the backend is slow to take it
 				}
 				require.Eventually(t, func() bool { return w.hook() == nil }, 10*time.Second, 10*time.Millisecond)
-				time.Sleep(300 * time.Millisecond)
+				time.Sleep(400 * time.Millisecond) // it leaves a new order alone for 250 ms
 			}
 			s.Resume(t)
 			as := func() bool {

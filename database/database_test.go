@@ -51,7 +51,7 @@ func testAdmin_UserSeesItsDatabaseOnly(t *testing.T, s *databasetest.Server) {
 		require.NoError(t, a.EnsureDatabase(t.Context(), name))
 		require.NoError(t, a.EnsureDatabase(t.Context(), name), "twice")
 	}
-	client := database.Credentials{Username: "relation-4-7", Password: database.NewPassword()}
+	client := database.Credentials{Username: "relation-5-7", Password: database.NewPassword()}
 	require.NoError(t, a.EnsureUser(t.Context(), client.Username, client.Password, "a_b"))
 	s.Query(t, client, "a_b", "CREATE TABLE t (id INT)")
 	for _, other := range []string{"axb", "a-b", "mysql"} {
