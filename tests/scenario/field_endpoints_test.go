@@ -34,6 +34,18 @@ func published(t *testing.T, units int) *world.World {
 	return w
 }
 
+// nodePorts is a world in nodeport mode whose nodes all answer.
+func nodePorts(t *testing.T, units int) *world.World {
+	t.Helper()
+	w := world.New(t, world.Options{})
+	w.Standard(units)
+	w.Config("expose-external", "nodeport")
+	w.Settle()
+	w.Answer(w.NodePorts()...)
+	w.Notice(w.Leader())
+	return w
+}
+
 func TestField_1_AddressMoves(t *testing.T) {
 	t.Parallel()
 	w := published(t, 1)
@@ -216,12 +228,7 @@ func TestField_17_EveryNodeOfAUnitOnce(t *testing.T) {
 
 func TestField_19_20_OrderDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, world.Options{})
-	w.Standard(3)
-	w.Config("expose-external", "nodeport")
-	w.Settle()
-	w.Answer(w.NodePorts()...)
-	w.Notice(w.Leader())
+	w := nodePorts(t, 3)
 	require.Len(t, strings.Split(w.Endpoints(), ","), 3)
 	endpoints := w.Endpoints()
 	for i := range 5 {
@@ -318,12 +325,7 @@ func TestField_23_ExternalModeLeaksNothingInternal(t *testing.T) {
 
 func TestField_25_DrainedNode(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, world.Options{})
-	w.Standard(3)
-	w.Config("expose-external", "nodeport")
-	w.Settle()
-	w.Answer(w.NodePorts()...)
-	w.Notice(w.Leader())
+	w := nodePorts(t, 3)
 	w.PodReady(world.Gateway+"/2", false)
 	w.Round()
 	require.Equal(t, w.NodeEndpoints("mysql-rw", "node-0", "node-1"), w.Endpoints())

@@ -472,12 +472,7 @@ func TestField_S8_UnitZeroIsAway(t *testing.T) {
 
 func TestField_S13_PodOfAPeerIsAway(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, world.Options{})
-	w.Standard(3)
-	w.Config("expose-external", "nodeport")
-	w.Settle()
-	w.Answer(w.NodePorts()...)
-	w.Notice(w.Leader())
+	w := nodePorts(t, 3)
 	require.NoError(t, w.Admin.Delete(cluster.Pod, world.Model, world.Gateway+"-2"))
 	noneFailed(t, w.Notice(w.Leader()))
 	require.Equal(t, w.NodeEndpoints("mysql-rw", "node-0", "node-1"), w.Endpoints())

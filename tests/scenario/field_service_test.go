@@ -198,12 +198,7 @@ func TestField_65_DeletedByHand(t *testing.T) {
 
 func TestField_70_HandSetNodePort(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, world.Options{})
-	w.Standard(1)
-	w.Config("expose-external", "nodeport")
-	w.Settle()
-	w.Answer(w.NodePorts()...)
-	w.Notice(w.Leader())
+	w := nodePorts(t, 1)
 	w.ChangeService(func(s *corev1.Service) {
 		for i := range s.Spec.Ports {
 			if s.Spec.Ports[i].Name == "mysql-rw" {
@@ -238,12 +233,7 @@ func TestField_73_74_JujusServiceIsNotOurs(t *testing.T) {
 
 func TestField_76_EveryHookKeepsTheType(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, world.Options{})
-	w.Standard(1)
-	w.Config("expose-external", "nodeport")
-	w.Settle()
-	w.Answer(w.NodePorts()...)
-	w.Notice(w.Leader())
+	w := nodePorts(t, 1)
 	version := w.Live().ResourceVersion
 	for _, hook := range []string{"start", "config-changed", "upgrade-charm", "leader-elected", "update-status",
 		"leader-settings-changed", "install"} {
@@ -284,12 +274,7 @@ func TestField_80_OneNodeRefuses(t *testing.T) {
 
 func TestField_82_NodeOfTheUnit(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, world.Options{})
-	w.Standard(1)
-	w.Config("expose-external", "nodeport")
-	w.Settle()
-	w.Answer(w.NodePorts()...)
-	w.Notice(w.Leader())
+	w := nodePorts(t, 1)
 	w.Node(w.Leader(), "node-2")
 	w.Settle()
 	require.Equal(t, w.NodeEndpoints("mysql-rw", "node-2"), w.Endpoints())
