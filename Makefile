@@ -22,7 +22,7 @@ test: preflight build charms ## Run every check and test
 	sh tools/test.sh
 
 preflight:
-	@sh tools/preflight.sh
+	@sh tools/preflight.sh $(MAKECMDGOALS)
 
 build: ## Build jujulet and the Pebble it runs
 	go build -ldflags "-X main.buildVersion=$(VERSION)" -o $(OUT)/bin/jujulet ./cmd/jujulet
