@@ -31,7 +31,11 @@ lack() { # command package reason
 lack haproxy haproxy "the gateway that each unit runs"
 lack mariadbd mariadb-server-core "the database of the example backend"
 lack mariadb mariadb-client-core "its command line client"
-lack ss iproute2 "lists listeners in the tests"
+if [ "${1:-}" = test ]; then
+	lack ss iproute2 "lists listeners in pods"
+	lack ps procps "lists processes in pods"
+	lack python3 python3 "a server in pods"
+fi
 [ -n "$packages" ] || exit 0
 
 say "install with: apt-get install --no-install-recommends$packages"

@@ -208,7 +208,7 @@ func (c *Controller) follow(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case _, ok := <-wake:
-				if !ok {
+				if !ok && ctx.Err() == nil {
 					return errors.New("the model was closed")
 				}
 				again = true
@@ -216,8 +216,10 @@ func (c *Controller) follow(ctx context.Context) error {
 				again = true
 			case <-c.wake:
 				again = true
-			case event := <-pods:
-				c.podEvent(event)
+			case event, ok := <-pods:
+				if ok { // closed when ctx has ended
+					c.podEvent(event)
+				}
 			}
 		}
 		if !sleep(ctx, settle) {
