@@ -107,8 +107,3 @@ func (m *Model) WaitLogs(ctx context.Context, since uint64) []LogLine {
 		}
 	}
 }
-
-// WatchLogs is Watch for the debug log.
-func (m *Model) WatchLogs(ctx context.Context) <-chan struct{} {
-	return watch(ctx, m.closed, m.logs.wait)
-}
