@@ -32,11 +32,10 @@ type proxy struct {
 	links *links
 	log   *slog.Logger
 
-	mu     sync.Mutex
-	ports  map[netip.AddrPort]*openPort
-	conns  map[*session]struct{}
-	closed bool
-	busy   sync.WaitGroup
+	mu    sync.Mutex
+	ports map[netip.AddrPort]*openPort
+	conns map[*session]struct{}
+	busy  sync.WaitGroup
 }
 
 // openPort is one listening socket.
@@ -194,9 +193,12 @@ func (p *proxy) accept(open *openPort) {
 		ctx, cancel := context.WithCancel(context.Background())
 		s := &session{at: at.Addr(), client: client, cancel: cancel}
 		p.mu.Lock()
-		if p.closed {
+		if p.ports[at] != open {
+			// Closed since it was accepted: whoever closed the port, and perhaps took its address away, has not seen it.
+			p.mu.Unlock()
 			cancel()
 			reset(client)
+			continue
 		}
 		p.conns[s] = struct{}{}
 		p.mu.Unlock()
@@ -267,7 +269,6 @@ func reset(c *net.TCPConn) {
 // close ends all ports and connections.
 func (p *proxy) close() {
 	p.mu.Lock()
-	p.closed = true
 	for at, open := range p.ports {
 		open.listener.Close()
 		delete(p.ports, at)

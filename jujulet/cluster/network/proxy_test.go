@@ -288,3 +288,12 @@ func TestNetwork_PodAddresses(t *testing.T) {
 	require.Equal(t, a, again)
 	require.ErrorContains(t, n.AttachPod(1, netip.MustParseAddr("10.2.0.1")), "is not in the pod network")
 }
+
+// A connection that was accepted just before its port was closed is not passed on: nobody would ever close it, and
+// when its address has gone, no word of its end can arrive.
+func TestProxy_AcceptedTooLate(t *testing.T) {
+	bare(t, network.LBSettings{})
+	port := server(t, "one")
+	err := network.AcceptLate(netip.AddrPortFrom(netip.MustParseAddr(gateway), uint16(port)))
+	require.ErrorIs(t, err, unix.ECONNRESET)
+}
