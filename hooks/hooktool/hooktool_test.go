@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"gopkg.in/yaml.v3"
 
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
@@ -340,10 +341,12 @@ func TestExec(t *testing.T) {
 func TestConnect_RefusedSocketFallsBack(t *testing.T) {
 	t.Parallel()
 	env := tools(t, map[string]string{"is-leader": "echo true"})
-	l, err := net.Listen("unix", env["JUJU_AGENT_SOCKET_ADDRESS"])
+	// Bound and never listening. One that listened and was closed could live on for a moment, in a process that another
+	// test is just starting.
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	l.Close()
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{Name: env["JUJU_AGENT_SOCKET_ADDRESS"]}))
+	require.NoError(t, unix.Close(fd))
 	leader, err := connect(t, env).IsLeader(t.Context())
 	require.NoError(t, err)
 	require.True(t, leader)
