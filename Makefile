@@ -10,16 +10,19 @@ VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo dev)
 OUT := out
 STATICCHECK := go tool -modfile=go.tool.mod staticcheck
 
-.PHONY: help run test build charm charms lint race update tidy clean preflight
+.PHONY: help run test test-interop build charm charms lint race update tidy clean preflight
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: preflight build charms ## Deploy, expose and break a database on this machine: the tour
 	$(OUT)/bin/jujulet tour --charms $(OUT)/charms --out $(OUT)
 
 test: preflight build charms ## Run every check and test
 	sh tools/test.sh
+
+test-interop: preflight ## Run others' charms and tools, from PyPI, on jujulet
+	go test -count=1 -v -timeout 15m ./tests/interop
 
 preflight:
 	@sh tools/preflight.sh $(MAKECMDGOALS)

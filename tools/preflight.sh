@@ -31,11 +31,22 @@ lack() { # command package reason
 lack haproxy haproxy "the gateway that each unit runs"
 lack mariadbd mariadb-server-core "the database of the example backend"
 lack mariadb mariadb-client-core "its command line client"
-if [ "${1:-}" = test ]; then
+case "${1:-}" in
+test)
 	lack ss iproute2 "lists listeners in pods"
 	lack ps procps "lists processes in pods"
-	lack python3 python3 "a server in pods"
-fi
+	;;
+esac
+case "${1:-}" in
+test | test-interop)
+	lack python3 python3 "a server in pods, and charms and tools in Python"
+	# Debian splits off what makes virtual environments.
+	if ! /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null; then
+		say "missing: python3 -m venv (the tests' Python packages), in package python3-venv"
+		packages="$packages python3-venv"
+	fi
+	;;
+esac
 [ -n "$packages" ] || exit 0
 
 say "install with: apt-get install --no-install-recommends$packages"

@@ -30,6 +30,7 @@ part staticcheck go tool -modfile=go.tool.mod staticcheck ./...
 # The tests with pods come alone: they hold a promise in seconds, and compilers
 # of other packages would take the processors from them.
 # shellcheck disable=SC2046 # a list of packages
-part tests go test -count=1 -timeout 20m $(go list ./... | grep -v '/tests/pods$')
+part tests go test -count=1 -timeout 20m $(go list ./... | grep -v '/tests/pods$\|/tests/interop$')
 part pods go test -count=1 -timeout 15m ./tests/pods
+part interop make --no-print-directory test-interop
 printf '== all: %s s\n' "$(($(date +%s) - start))"
