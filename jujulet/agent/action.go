@@ -84,7 +84,7 @@ func (a *Agent) watchAbort(ctx context.Context, id string) {
 		if err != nil {
 			return
 		}
-		if act.Status == model.ActionAborted {
+		if act.Status == model.ActionAborting {
 			a.KillHook()
 			return
 		}

@@ -5,38 +5,18 @@ package model
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 )
 
-// EnqueueAction adds one task for each unit ("foo/0" or "foo/leader"), in one
-// operation, and returns its id and the tasks. The action juju-exec is always
-// there. A parameter that does not fit the schema makes the task fail.
+// EnqueueAction is [Model.Enqueue] for a caller that wants all units or an error.
 func (m *Model) EnqueueAction(units []string, action string, params map[string]any) (string, []Action, error) {
-	var operation string
-	var tasks []Action
-	err := m.update(func(t *txn) error {
-		d, err := t.model()
-		if err != nil {
-			return err
-		}
-		d.NextOperation++
-		operation = strconv.Itoa(d.NextOperation)
-		for _, name := range units {
-			d.NextOperation++
-			task, err := t.newAction(name, action, params)
-			if err != nil {
-				return err
-			}
-			task.ID, task.Operation = strconv.Itoa(d.NextOperation), operation
-			if err := t.putAction(&task); err != nil {
-				return err
-			}
-			tasks = append(tasks, task)
-		}
-		return t.putModel(d)
-	})
-	return operation, tasks, err
+	o, err := m.Enqueue(units, action, params)
+	if err == nil && len(o.Errors) > 0 {
+		err = errors.New(strings.Join(o.Errors, ", "))
+	}
+	return o.ID, o.Tasks, err
 }
 
 // leaderUnit replaces "foo/leader" by the leader's name.
@@ -172,6 +152,9 @@ func (t *txn) finishAction(r ActionResult) error {
 	if a.Status.Finished() {
 		return nil
 	}
+	if a.Status == ActionAborting && r.Status == ActionFailed {
+		r.Status = ActionAborted
+	}
 	a.Status, a.Message, a.Results, a.Completed = r.Status, r.Message, r.Results, t.now
 	return t.putAction(a)
 }
@@ -191,8 +174,7 @@ func (m *Model) LogAction(_ context.Context, unit, id, message string) error {
 	})
 }
 
-// CancelAction cancels a pending action; a running one is marked as aborted
-// once its agent has killed it.
+// CancelAction cancels a pending action; a running one is aborting until its agent has killed it.
 func (m *Model) CancelAction(id string) error {
 	return m.update(func(t *txn) error {
 		a, err := t.action(id)
@@ -201,9 +183,9 @@ func (m *Model) CancelAction(id string) error {
 		}
 		switch a.Status {
 		case ActionPending:
-			a.Status, a.Completed = ActionCancelled, t.now
+			a.Status, a.Message, a.Completed = ActionCancelled, "action cancelled via the API", t.now
 		case ActionRunning:
-			a.Status, a.Message, a.Completed = ActionAborted, "action aborted", t.now
+			a.Status = ActionAborting
 		default:
 			return nil
 		}

@@ -223,5 +223,8 @@ func (t *txn) removeApp(a *appDoc, peers []*relationDoc) error {
 			return err
 		}
 	}
+	if err := t.dropGrants(func(g grantDoc) bool { return g.Relation == noRelation && g.Subject == a.Name }); err != nil {
+		return err
+	}
 	return t.dropAppSecrets(a.Name)
 }

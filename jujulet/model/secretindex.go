@@ -10,6 +10,7 @@ func (t *txn) putSecret(s *secretDoc) error {
 	if err := t.unindex(s.ID); err != nil {
 		return err
 	}
+	s.prune()
 	t.wakeReaders(s)
 	for _, k := range s.indexKeys() {
 		if err := t.tx.Bucket([]byte(bucketIndex)).Put([]byte(k), []byte(s.ID)); err != nil {

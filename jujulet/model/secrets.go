@@ -11,7 +11,7 @@ import (
 // secretDoc is a secret as stored.
 type secretDoc struct {
 	ID          string                 `json:"id"`
-	OwnerKind   string                 `json:"owner-kind"` // application or unit
+	OwnerKind   string                 `json:"owner-kind"` // application, unit or model
 	Owner       string                 `json:"owner"`
 	App         string                 `json:"app"` // of the owner
 	Label       string                 `json:"label,omitempty"`
@@ -22,6 +22,7 @@ type secretDoc struct {
 	Revisions   map[int]revisionDoc    `json:"revisions"`
 	Grants      []grantDoc             `json:"grants,omitempty"`
 	Consumers   map[string]consumerDoc `json:"consumers,omitempty"` // by unit
+	AutoPrune   bool                   `json:"auto-prune,omitempty"`
 	Created     time.Time              `json:"created"`
 	Updated     time.Time              `json:"updated"`
 }
@@ -35,8 +36,8 @@ type revisionDoc struct {
 }
 
 type grantDoc struct {
-	Subject  string `json:"subject"` // application or unit
-	Relation int    `json:"relation"`
+	Subject  string `json:"subject"`  // application or unit
+	Relation int    `json:"relation"` // noRelation for a user secret
 }
 
 type consumerDoc struct {
@@ -156,12 +157,7 @@ func (t *txn) ownerEvents(snap *Snapshot, s *secretDoc) {
 	for _, r := range s.obsolete() {
 		snap.Obsolete = append(snap.Obsolete, SecretRevision{ID: s.ID, Revision: r, Label: s.Label})
 	}
-	revisions := make([]int, 0, len(s.Revisions))
-	for r := range s.Revisions {
-		revisions = append(revisions, r)
-	}
-	slices.Sort(revisions)
-	for _, r := range revisions {
+	for _, r := range s.revisions() {
 		due := s.Revisions[r].Retry
 		switch {
 		case due.IsZero():

@@ -15,27 +15,28 @@ import (
 
 // The buckets. Keys are names, or big-endian numbers for what has an order.
 const (
-	bucketMeta      = "juju-meta"
-	bucketCharms    = "juju-charms"    // hash -> Charm
-	bucketApps      = "juju-apps"      // name -> appDoc
-	bucketUnits     = "juju-units"     // name -> unitDoc
-	bucketAgents    = "juju-agents"    // unit -> UnitState
-	bucketState     = "juju-state"     // unit -> map of state-set
-	bucketRelations = "juju-relations" // id -> relationDoc
-	bucketByApp     = "juju-by-app"    // app NUL id -> nothing
-	bucketSettings  = "juju-settings"  // id owner -> version, map
-	bucketSecrets   = "juju-secrets"   // id -> secretDoc
-	bucketIndex     = "juju-secret-by" // labels, readers and owners -> secret id
-	bucketActions   = "juju-actions"   // id -> Action
-	bucketPending   = "juju-pending"   // unit NUL id -> nothing: actions to run
-	bucketJournal   = "juju-journal"   // seq -> JournalEntry
-	bucketHistory   = "juju-history"   // entity NUL kind -> []StatusValue
+	bucketMeta       = "juju-meta"
+	bucketCharms     = "juju-charms"     // hash -> Charm
+	bucketApps       = "juju-apps"       // name -> appDoc
+	bucketUnits      = "juju-units"      // name -> unitDoc
+	bucketAgents     = "juju-agents"     // unit -> UnitState
+	bucketState      = "juju-state"      // unit -> map of state-set
+	bucketRelations  = "juju-relations"  // id -> relationDoc
+	bucketByApp      = "juju-by-app"     // app NUL id -> nothing
+	bucketSettings   = "juju-settings"   // id owner -> version, map
+	bucketSecrets    = "juju-secrets"    // id -> secretDoc
+	bucketIndex      = "juju-secret-by"  // labels, readers and owners -> secret id
+	bucketActions    = "juju-actions"    // id -> Action
+	bucketOperations = "juju-operations" // id -> Operation
+	bucketPending    = "juju-pending"    // unit NUL id -> nothing: actions to run
+	bucketJournal    = "juju-journal"    // seq -> JournalEntry
+	bucketHistory    = "juju-history"    // entity NUL kind -> []StatusValue
 )
 
 var buckets = []string{
 	bucketMeta, bucketCharms, bucketApps, bucketUnits, bucketAgents, bucketState,
 	bucketRelations, bucketByApp, bucketSettings, bucketSecrets, bucketIndex,
-	bucketActions, bucketPending, bucketJournal, bucketHistory,
+	bucketActions, bucketOperations, bucketPending, bucketJournal, bucketHistory,
 }
 
 // txn is one transaction, with the applications that it touches.

@@ -96,17 +96,32 @@ const (
 	ActionCompleted ActionStatus = "completed"
 	ActionFailed    ActionStatus = "failed"
 	ActionCancelled ActionStatus = "cancelled"
+	ActionAborting  ActionStatus = "aborting" // the agent is killing it
 	ActionAborted   ActionStatus = "aborted"
+	ActionError     ActionStatus = "error" // of an operation without a task
 )
 
 // Finished says whether the action has ended.
 func (s ActionStatus) Finished() bool {
-	return s != ActionPending && s != ActionRunning
+	return s != ActionPending && s != ActionRunning && s != ActionAborting
 }
 
 // ExecAction is the name of the action that runs a command: `juju exec`. Its
 // parameter "command" is a shell script.
 const ExecAction = "juju-exec"
+
+// Operation is a group of tasks that were asked for together.
+type Operation struct {
+	ID      string `json:"id"`
+	Summary string `json:"summary"`
+	// Fail is why tasks could not be made.
+	Fail     string    `json:"fail,omitempty"`
+	Enqueued time.Time `json:"enqueued"`
+	// Tasks are the operation's, by id; they are stored on their own.
+	Tasks []Action `json:"tasks,omitempty"`
+	// Errors says, to the one who enqueues, what each unit without a task lacks.
+	Errors []string `json:"errors,omitempty"`
+}
 
 // Action is one task of an operation.
 type Action struct {
