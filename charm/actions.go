@@ -97,14 +97,15 @@ func (p *pass) reportEndpoints(r *results) {
 	}
 	for _, c := range p.clients {
 		key := "clients." + resultKey(c.id)
-		endpoints := c.Own["endpoints"]
+		given := c.Given()
+		endpoints := given["endpoints"]
 		r.only(key+".application", c.app)
-		r.only(key+".database", c.Own["database"])
+		r.only(key+".database", given["database"])
 		r.only(key+".endpoints", endpoints)
-		r.only(key+".read-only-endpoints", c.Own["read-only-endpoints"])
+		r.only(key+".read-only-endpoints", given["read-only-endpoints"])
 		line := "nothing yet"
 		if endpoints != "" {
-			line = endpoints + ", read-only " + c.Own["read-only-endpoints"]
+			line = endpoints + ", read-only " + given["read-only-endpoints"]
 		}
 		fmt.Fprintf(&r.text, "  %s %s: %s\n", c.id, c.app, line)
 	}
@@ -295,7 +296,7 @@ func clientWords(c *client) string {
 	case relation.ClientWithdraw:
 		return "holds credentials that are not the current ones"
 	case relation.ClientFollow:
-		return "served, database " + c.Own["database"]
+		return "served, database " + c.Given()["database"]
 	case relation.ClientSilent:
 		return "has not asked for a database yet"
 	case relation.ClientBad:

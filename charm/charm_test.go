@@ -399,7 +399,11 @@ func TestClient_BadRequestsBlockOnlyThemselves(t *testing.T) {
 		"entity":            {"database": "x", "entity-type": "USER"},
 		"control":           {"database": "x\x07"},
 		"huge":              {"database": "x", "junk": strings.Repeat("j", 300<<10)},
-		"v1":                {"version": "v1", "requests": "[]"},
+		"v2":                {"version": "v2", "requests": "[]"},
+		"v1, no JSON":       {"version": "v1", "requests": "[{"},
+		"v1, SQL":           {"version": "v1", "requests": `[{"resource": "x` + "`" + `; DROP DATABASE orders; --", "request-id": "1"}]`},
+		"v1, roles":         {"version": "v1", "requests": `[{"resource": "x", "request-id": "1", "extra-user-roles": "admin"}]`},
+		"v1, two requests":  {"version": "v1", "requests": `[{"resource": "x", "request-id": "1"}, {"resource": "y", "request-id": "2"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

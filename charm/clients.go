@@ -100,9 +100,7 @@ func (p *pass) observeMirrors(ctx context.Context, c *client) error {
 		if err != nil && !refusedByTool(err) {
 			return err
 		}
-		if mirror := relation.ParseMirror(bag); mirror != nil {
-			c.Mirrors = append(c.Mirrors, mirror)
-		}
+		c.AddMirror(bag)
 	}
 	return nil
 }
@@ -126,7 +124,7 @@ func (p *pass) holding() bool {
 // withdrawAll takes back what every client was given (row A2).
 func (p *pass) withdrawAll(ctx context.Context) error {
 	for _, c := range p.clients {
-		if len(relation.Diff(c.Own, relation.WithdrawnBag())) == 0 {
+		if len(relation.Diff(c.Own, relation.WithdrawnBag(c.Own))) == 0 {
 			continue
 		}
 		if p.spent(ctx) {
@@ -155,7 +153,7 @@ func (p *pass) withdraw(ctx context.Context, c *client) error {
 	if p.dry {
 		return nil
 	}
-	bag := relation.WithdrawnBag()
+	bag := relation.WithdrawnBag(c.Own)
 	for _, uri := range relation.SecretURIs(c.Own) {
 		if err := p.tools.SecretRemove(ctx, uri); err != nil && !refusedByTool(err) {
 			return err
@@ -217,6 +215,8 @@ func (p *pass) serve(ctx context.Context, c *client) error {
 	switch {
 	case step == relation.ClientHold:
 		p.waiting("%s: giving new credentials once %s has noticed that the old ones are gone", c.id, c.app)
+	case step == relation.ClientWithdraw && c.Replaced() && !p.dropReplaced(c):
+		p.waiting("%s: %s asks anew; taking back what it has first", c.id, c.app)
 	case step == relation.ClientWithdraw:
 		p.waiting("%s: took back old credentials; giving new ones once %s has noticed", c.id, c.app)
 		if p.spent(ctx) {
@@ -230,6 +230,23 @@ func (p *pass) serve(ctx context.Context, c *client) error {
 		return p.grant(ctx, c)
 	}
 	return nil
+}
+
+// dropReplaced drops the user of a client that makes another request now, so that it keeps no rights on what it asked for
+// before, and reports whether that is done.
+func (p *pass) dropReplaced(c *client) bool {
+	if p.dry || p.backend.state != relation.BackendReady || p.spent(p.ext) {
+		return false
+	}
+	sql, err := p.sql()
+	if err == nil {
+		err = sql.DropUser(p.ext, database.UserName(p.backend.data.Username, c.number))
+	}
+	if err != nil {
+		p.waiting("%s: cannot drop its user on the backend: %v", c.id, err)
+		p.retryLater(dropUsers)
+	}
+	return err == nil
 }
 
 // checkCurrent looks up whether the credentials of a client are those of the current backend, where the peer databag does

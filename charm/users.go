@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strconv"
 
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
@@ -65,7 +66,7 @@ func (p *pass) grant(ctx context.Context, c *client) error {
 	}
 	readWrite, readOnly := relation.SplitAddresses(p.seen.exposure.Addresses)
 	answer := relation.Answer{
-		RequestBag: c.bag, Database: c.Request.Database, Endpoints: readWrite, ReadOnlyEndpoints: readOnly,
+		Request: c.Request, RequestBag: c.bag, Database: c.Request.Database, Endpoints: readWrite, ReadOnlyEndpoints: readOnly,
 		Version: p.backend.data.Version,
 	}
 	if c.Request.WantsSecret("username") || c.Request.WantsSecret("password") {
@@ -110,7 +111,7 @@ func (p *pass) ensureUser(c *client, user, password string) error {
 	if err != nil {
 		return err
 	}
-	name := orSelf(c.Own["database"], c.Request.Database)
+	name := orSelf(c.Given()["database"], c.Request.Database)
 	if err := sql.EnsureDatabase(p.ext, name); err != nil {
 		return err
 	}
@@ -161,10 +162,14 @@ func (p *pass) keepSecret(ctx context.Context, c *client, group string, found ow
 	return uri, p.tools.SecretGrant(ctx, uri, c.id)
 }
 
-// tlsContent is what the backend says of TLS, as a secret holds it; empty if it says nothing.
-func (p *pass) tlsContent() map[string]string {
+// tlsContent is what the backend says of TLS, as a client's secret holds it; empty if it says nothing. In v1 `tls` is JSON.
+func (p *pass) tlsContent(v1 bool) map[string]string {
 	content := map[string]string{}
-	if p.backend.data.TLSText != "" {
+	switch {
+	case p.backend.data.TLSText == "":
+	case v1:
+		content["tls"] = strconv.FormatBool(p.backend.data.TLS)
+	default:
 		content["tls"] = p.backend.data.TLSText
 	}
 	if p.backend.data.TLSCA != "" {
@@ -176,7 +181,7 @@ func (p *pass) tlsContent() map[string]string {
 // grantTLS adds what the backend says of TLS to a client's answer, each field as the client asked for it.
 func (p *pass) grantTLS(ctx context.Context, c *client, answer *relation.Answer) error {
 	secret := map[string]string{}
-	for field, value := range p.tlsContent() {
+	for field, value := range p.tlsContent(c.Request.V1()) {
 		switch {
 		case c.Request.WantsSecret(field):
 			secret[field] = value
@@ -199,11 +204,11 @@ func (p *pass) grantTLS(ctx context.Context, c *client, answer *relation.Answer)
 
 // refreshTLS brings a client's TLS secret up to date, in place, while its databag is being changed anyway.
 func (p *pass) refreshTLS(ctx context.Context, c *client) error {
-	if p.dry || c.Own["secret-tls"] == "" || c.RequestErr != nil {
+	if p.dry || c.Given()["secret-tls"] == "" || c.RequestErr != nil || c.Request.ID != relation.GivenID(c.Own) {
 		return nil
 	}
 	var answer relation.Answer
-	if len(p.tlsContent()) == 0 {
+	if len(p.tlsContent(false)) == 0 {
 		return nil
 	}
 	return p.grantTLS(ctx, c, &answer)

@@ -63,6 +63,7 @@ func SplitAddresses(addresses []Address) (readWrite, readOnly []string) {
 // BagAddresses returns the addresses that a databag of ours (a client's, or the peer copies) holds. Garbled entries are
 // left out.
 func BagAddresses(bag map[string]string) []Address {
+	bag = Given(bag)
 	readWrite, err := parseEndpoints(keyEndpoints, bag[keyEndpoints])
 	if err != nil {
 		return nil

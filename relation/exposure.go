@@ -44,6 +44,7 @@ import (
 // Client (one relation, only where A3 holds)
 //
 //	D1  holds credentials that are not the current ones,
+//	    or not of the request that it makes now (v1),
 //	    or one of its units' mirrors shows others           withdraw
 //	D2  holds credentials                                   endpoints follow C3
 //	D3  nothing asked                                       nothing is written

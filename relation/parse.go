@@ -35,14 +35,17 @@ func (e *BadData) Error() string {
 	return e.Key + " " + e.Problem
 }
 
-// ParseRequest reads the request out of a requirer's application databag. A databag without a request gives the zero
+// ParseRequest reads the request out of a requirer's application databag, in v1 where `version` says so, else in v0. A databag without a request gives the zero
 // Request and no error; one that cannot be served gives a *BadData.
 func ParseRequest(bag map[string]string) (Request, error) {
 	if err := checkBag(bag); err != nil {
 		return Request{}, err
 	}
+	if bag[keyVersion] == version1 {
+		return parseVersion1(bag)
+	}
 	if bag[keyVersion] != "" && bag[keyDatabase] == "" {
-		return Request{}, &BadData{keyVersion, fmt.Sprintf("is %q: only version 0 of data_interfaces is spoken here",
+		return Request{}, &BadData{keyVersion, fmt.Sprintf("is %q: versions 0 and 1 of data_interfaces are spoken here",
 			clip(bag[keyVersion]))}
 	}
 	if bag[keyDatabase] == "" {

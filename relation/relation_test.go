@@ -120,7 +120,7 @@ func TestParseRequest_Hostile(t *testing.T) {
 		"empty":               {nil, ""},
 		"no database yet":     {map[string]string{"requested-secrets": eightFields}, ""},
 		"plain":               {map[string]string{"database": "orders"}, ""},
-		"v1":                  {map[string]string{"version": "v1", "requests": "[]"}, `version is "v1": only version 0 of data_interfaces is spoken here`},
+		"v2":                  {map[string]string{"version": "v2", "requests": "[]"}, `version is "v2": versions 0 and 1 of data_interfaces are spoken here`},
 		"secrets not JSON":    {map[string]string{"database": "o", "requested-secrets": "[username"}, "requested-secrets is not a JSON list of strings"},
 		"secrets no list":     {map[string]string{"database": "o", "requested-secrets": `{"a":1}`}, "requested-secrets is not a JSON list of strings"},
 		"secrets of numbers":  {map[string]string{"database": "o", "requested-secrets": `[1]`}, "requested-secrets is not a JSON list of strings"},
@@ -185,7 +185,7 @@ func TestMirror_StableAndReadable(t *testing.T) {
 		if text != Mirror(bag) {
 			t.Fatalf("not stable: %q", text)
 		}
-		back := ParseMirror(map[string]string{"data": text})
+		back := ParseMirror(map[string]string{"data": text}, "")
 		for key, value := range bag {
 			valid := strings.ToValidUTF8(key, "\ufffd") == key && strings.ToValidUTF8(value, "\ufffd") == value
 			if valid && back[key] != value {
@@ -198,9 +198,9 @@ func TestMirror_StableAndReadable(t *testing.T) {
 func TestParseMirror_Hostile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "null", "[]", "{", `"x"`, strings.Repeat("x", 300<<10)} {
-		require.Empty(t, ParseMirror(map[string]string{"data": text}))
+		require.Empty(t, ParseMirror(map[string]string{"data": text}, ""))
 	}
-	require.Equal(t, map[string]string{"a": "1"}, ParseMirror(map[string]string{"data": `{"a":"1","b":2,"c":[1]}`}))
+	require.Equal(t, map[string]string{"a": "1"}, ParseMirror(map[string]string{"data": `{"a":"1","b":2,"c":[1]}`}, ""))
 }
 
 func TestDiff(t *testing.T) {
@@ -219,7 +219,7 @@ func TestWithdrawnBag_TakesBackEverything(t *testing.T) {
 		SecretUser: "secret:u", SecretTLS: "secret:t", Username: "u", Password: "p", TLS: "True", TLSCA: "pem", Version: "1",
 	}
 	bag := applied(nil, answer.Bag())
-	require.Equal(t, map[string]string{"data": `{"database": "x"}`}, applied(bag, Diff(bag, WithdrawnBag())))
+	require.Equal(t, map[string]string{"data": `{"database": "x"}`}, applied(bag, Diff(bag, WithdrawnBag(bag))))
 }
 
 func TestFollow_KeepsCredentialsAndTheWayTheyAreGiven(t *testing.T) {

@@ -115,7 +115,7 @@ func (p *provider) answer(ctx context.Context, id string) (wrong, err error) {
 		return nil, err
 	}
 	answer := relation.Answer{
-		RequestBag: bag, Database: request.Database, Version: p.version,
+		Request: request, RequestBag: bag, Database: request.Database, Version: p.version,
 		Endpoints: []string{p.address}, ReadOnlyEndpoints: []string{p.address},
 	}
 	c := database.Credentials{Username: userPrefix + strconv.Itoa(number), Password: own["password"]}
