@@ -13,6 +13,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -47,7 +50,14 @@ func (c *Client) Kubernetes() (http.RoundTripper, string) {
 	return c.http.Transport, "http://jujulet" + KubernetesPrefix
 }
 
+// dialSocket connects to the control socket. In a folder that is everybody's
+// another user may have made it: such a one learns nothing.
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
+	if info, err := os.Lstat(filepath.Dir(socket)); err == nil && os.Geteuid() != 0 {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+			return nil, &Error{KindUnavailable, fmt.Sprintf("cannot reach jujulet at %s: it belongs to another user (%d)", socket, stat.Uid)}
+		}
+	}
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil && ctx.Err() != nil {

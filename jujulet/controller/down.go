@@ -41,7 +41,7 @@ type DownOptions struct {
 func Down(ctx context.Context, o DownOptions) error {
 	runtime := RuntimeFolder(o.State)
 	if _, err := os.Stat(o.State); errors.Is(err, os.ErrNotExist) {
-		return os.RemoveAll(runtime)
+		return removeRuntime(o.State, runtime)
 	}
 	client := control.New(control.SocketPath(runtime))
 	defer client.Close()
@@ -53,8 +53,8 @@ func Down(ctx context.Context, o DownOptions) error {
 		return err
 	}
 	defer lock.Close()
-	if err := os.RemoveAll(runtime); err != nil {
-		return fmt.Errorf("cannot remove the runtime folder: %w", err)
+	if err := removeRuntime(o.State, runtime); err != nil {
+		return err
 	}
 	if o.Purge {
 		if err := os.RemoveAll(o.State); err != nil {

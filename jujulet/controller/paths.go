@@ -4,8 +4,6 @@
 package controller
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -50,13 +48,6 @@ func resolve(path string) string {
 		return path
 	}
 	return filepath.Join(resolve(parent), filepath.Base(path))
-}
-
-// RuntimeFolder returns the runtime folder that belongs to a state folder. It
-// is short, because the names of unix sockets may have 107 bytes only.
-func RuntimeFolder(state string) string {
-	sum := sha256.Sum256([]byte(state))
-	return filepath.Join("/run", "jujulet-"+hex.EncodeToString(sum[:4]))
 }
 
 // makeFolder makes a folder that only its owner may enter, and refuses one

@@ -198,7 +198,7 @@ func (u *unit) node() node { return u.c.nodes[u.ordinal%len(u.c.nodes)] }
 // folder makes the pod's control folder, empty. It is on the pods' tmpfs: what a
 // charm writes there is gone with the process.
 func (u *unit) folder() (string, error) {
-	path := filepath.Join(u.c.config.Runtime, podsFolder, "ctl", podName(u.name))
+	path := filepath.Join(u.c.config.Runtime, podsFolder, "ctl", shortName(u.name))
 	if err := os.RemoveAll(path); err != nil {
 		return "", fmt.Errorf("cannot clear %s: %w", path, err)
 	}

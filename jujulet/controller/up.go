@@ -82,16 +82,11 @@ func Up(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	defer lock.Close() // the cluster process has its own by then
-	if err := os.RemoveAll(cfg.Runtime); err != nil {
-		return fmt.Errorf("cannot clear the runtime folder: %w", err)
-	}
-	for _, folder := range []string{cfg.Runtime, filepath.Join(cfg.Runtime, podsFolder)} {
-		if err := makeFolder(folder); err != nil {
-			return err
-		}
+	if err := makeRuntime(cfg); err != nil {
+		return err
 	}
 	if err := start(ctx, o, cfg, lock); err != nil {
-		_ = os.RemoveAll(cfg.Runtime)
+		_ = removeRuntime(cfg.State, cfg.Runtime)
 		return err
 	}
 	return nil
@@ -100,7 +95,7 @@ func Up(ctx context.Context, o UpOptions) error {
 // takeLock takes the lock of the state folder. One that is held though nothing
 // answers belongs to a process that is ending, and is waited for.
 func takeLock(ctx context.Context, cfg config) (*os.File, error) {
-	client := control.New(control.SocketPath(cfg.Runtime))
+	client := control.New(control.SocketPath(RuntimeFolder(cfg.State)))
 	defer client.Close()
 	for patience := time.Now().Add(dyingTimeout); ; {
 		lock, err := lockState(cfg.State)
@@ -119,7 +114,7 @@ func takeLock(ctx context.Context, cfg config) (*os.File, error) {
 // prepare checks what is needed and makes the state folder.
 func prepare(o UpOptions) (config, error) {
 	cfg := config{
-		Version: o.Version, State: o.State, Runtime: RuntimeFolder(o.State), Model: o.Model, Controller: o.Controller,
+		Version: o.Version, State: o.State, Model: o.Model, Controller: o.Controller,
 		UpdateStatus: o.UpdateStatus, Jujulet: o.Jujulet, Pebble: o.Pebble, Debug: o.Debug,
 	}
 	if cfg.Model == "" {
@@ -135,6 +130,9 @@ func prepare(o UpOptions) (config, error) {
 		return cfg, err
 	}
 	var err error
+	if cfg.Runtime, err = chooseRuntime(o.State, os.Geteuid(), o.Getenv); err != nil {
+		return cfg, err
+	}
 	if cfg.Jujulet == "" {
 		if cfg.Jujulet, err = os.Executable(); err != nil {
 			return cfg, fmt.Errorf("cannot find own program: %w", err)
@@ -209,7 +207,7 @@ func afterReady(ctx context.Context, o UpOptions, cfg config, process *pod.Clust
 	}
 	select {
 	case <-process.Done():
-		_ = os.RemoveAll(cfg.Runtime)
+		_ = removeRuntime(cfg.State, cfg.Runtime)
 		if err := process.Wait(); err != nil {
 			return fmt.Errorf("the cluster process ended: %w", err)
 		}
@@ -225,7 +223,7 @@ func afterReady(ctx context.Context, o UpOptions, cfg config, process *pod.Clust
 		}
 	}
 	process.Kill()
-	return os.RemoveAll(cfg.Runtime)
+	return removeRuntime(cfg.State, cfg.Runtime)
 }
 
 // openLog opens where the cluster process writes its log.

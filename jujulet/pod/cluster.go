@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,8 +36,9 @@ type Cluster struct {
 	err     error
 }
 
-// StartCluster starts this program again as process 1 of new mount, network and pid namespaces. It is killed when ctx
-// ends, and outlives the caller otherwise. An error for lack of rights is that of [Check].
+// StartCluster starts this program again as process 1 of new mount, network and pid namespaces, and of a user namespace if
+// this process may not make those by itself. It is killed when ctx ends, and outlives the caller otherwise. An error for lack
+// of rights says how to get them.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	if err := Check(); err != nil {
 		return nil, err
@@ -64,8 +64,15 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID, Setsid: true,
 	}
+	ordinary, err := needsUserNamespace()
+	if err != nil {
+		return nil, err
+	}
+	if ordinary {
+		userNamespace(cmd.SysProcAttr)
+	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot make namespaces for the cluster process: %w (%s)", err, remedy)
+		return nil, newHost().explain("cannot make namespaces for the cluster process", err)
 	}
 	c := &Cluster{process: cmd.Process, done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
@@ -141,11 +148,11 @@ func ClusterInit(keep int) error {
 		return fmt.Errorf("cannot enter root: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cannot make mounts private: %w", err)
+		return newHost().explain("cannot make mounts private", err)
 	}
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
 	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
-		return fmt.Errorf("cannot mount /proc: %w", err)
+		return newHost().explain("cannot mount /proc", err)
 	}
 	lo, err := netlink.LinkByName("lo")
 	if err == nil {
@@ -214,53 +221,6 @@ func deadChildren() []int {
 		}
 	}
 	return pids
-}
-
-// remedy is what helps when the kernel refuses a namespace.
-const remedy = "run it as root, for example with sudo; in a container, give the container the rights for it, such as --privileged"
-
-// Check tells whether this process may make namespaces, networks and overlays. The error names what is missing and the
-// remedy.
-func Check() error {
-	if os.Geteuid() != 0 {
-		return errors.New("cannot make namespaces: this needs root; " + remedy)
-	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		return fmt.Errorf("cannot read own capabilities: %w", err)
-	}
-	needed := map[string]uint{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN, "CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT}
-	var missing []string
-	for name, c := range needed {
-		if data[c/32].Effective&(1<<(c%32)) == 0 {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		return fmt.Errorf("cannot make namespaces: %s missing; %s", strings.Join(missing, ", "), remedy)
-	}
-	types, err := os.ReadFile("/proc/filesystems")
-	if err != nil {
-		return fmt.Errorf("cannot read kernel's file systems: %w", err)
-	}
-	if !strings.Contains(string(types), "\toverlay\n") {
-		if _, err := os.Stat("/sys/module/overlay"); err != nil && !canLoadOverlay() {
-			return errors.New("cannot overlay folders: the kernel has no overlay file system; load it with: modprobe overlay")
-		}
-	}
-	return nil
-}
-
-// canLoadOverlay tells whether the kernel may load the overlay module by itself when it is first mounted.
-func canLoadOverlay() bool {
-	var name unix.Utsname
-	if unix.Uname(&name) != nil {
-		return true
-	}
-	found, _ := filepath.Glob(filepath.Join("/lib/modules", unix.ByteSliceToString(name.Release[:]), "kernel/fs/overlayfs/overlay.ko*"))
-	return len(found) > 0
 }
 
 // FindPebble returns the path of the Pebble daemon: the file "pebble" next to this program, else what

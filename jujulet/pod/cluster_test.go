@@ -118,21 +118,3 @@ func BenchmarkStart(b *testing.B) {
 	require.NoError(b, m.Close())
 	require.NoError(b, os.Remove(dir))
 }
-
-// What is missing for a cluster is named, with the remedy.
-func TestCheck_Refusals(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
-	p := start(t, newManager(t, nil), pod.Spec{Containers: []pod.Container{{
-		Name: pod.CharmContainer, Binds: []pod.Bind{{Source: self, Target: "/run/podtest-check/self", ReadOnly: true}},
-	}}})
-	for _, test := range []struct{ script, want string }{
-		{"exec /run/podtest-check/self", "cannot make namespaces: CAP_NET_ADMIN, CAP_SYS_ADMIN missing; run it as root"},
-		{"exec setpriv --reuid=65534 --clear-groups /run/podtest-check/self", "cannot make namespaces: this needs root; run it as root, for example with sudo"},
-	} {
-		out, exit := sh(t, p, pod.CharmContainer, "export "+checkOnly+"=1; "+test.script)
-		require.Equal(t, 1, exit, out)
-		require.Contains(t, out, test.want)
-		require.Contains(t, out, "--privileged")
-	}
-}

@@ -13,9 +13,6 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/jujulet/pod/podtest"
 )
 
-// checkOnly is an environment variable that makes this program say what pod.Check says.
-const checkOnly = "POD_TEST_CHECK"
-
 // clusterOnly is an environment variable that makes this program a cluster process with pods, which waits to be killed. Its
 // value is the folder of the pods.
 const clusterOnly = "POD_TEST_CLUSTER"
@@ -43,13 +40,6 @@ func inner(dir string) error {
 
 // The tests run in a cluster process; what they leave behind is seen from the host.
 func TestMain(m *testing.M) {
-	if os.Getenv(checkOnly) != "" {
-		if err := pod.Check(); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	if dir := os.Getenv(clusterOnly); dir != "" && !(len(os.Args) > 1 && pod.IsCommand(os.Args[1])) {
 		fmt.Println(inner(dir))
 		os.Exit(1)

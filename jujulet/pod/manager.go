@@ -26,6 +26,8 @@ const setupTimeout = 20 * time.Second
 type Manager struct {
 	options Options
 	log     *slog.Logger
+	// rootless is set in a user namespace.
+	rootless *rootlessSetup
 
 	mu   sync.Mutex
 	next int
@@ -52,7 +54,12 @@ func NewManager(o Options) (*Manager, error) {
 		}
 	}
 	o.Hide = hide
-	return &Manager{options: o, log: o.Logger, pods: map[*Pod]struct{}{}}, nil
+	m := &Manager{options: o, log: o.Logger, pods: map[*Pod]struct{}{}}
+	if m.rootless, err = newRootless(dir, hide, o.Logger); err != nil {
+		_ = unix.Unmount(dir, unix.MNT_DETACH)
+		return nil, err
+	}
+	return m, nil
 }
 
 // Start makes a pod and starts its containers. It returns when all have their root and their main

@@ -26,6 +26,8 @@ type containerSetup struct {
 	Resolv    string   `json:"resolv"`
 	Hostname  string   `json:"hostname"`
 	Env       []string `json:"env"`
+	// Rootless is set in a user namespace.
+	Rootless *rootlessSetup `json:"rootless,omitempty"`
 }
 
 // enterRoot builds the container's root and makes it the root of this process, which must be process
@@ -41,7 +43,7 @@ func enterRoot(s containerSetup) ([]string, error) {
 	if err := unix.Mount("tmpfs", target, "tmpfs", unix.MS_NODEV, "mode=755"); err != nil {
 		return nil, fmt.Errorf("cannot mount root: %w", err)
 	}
-	b := &rootBuilder{target: target, upper: upper, hide: s.Hide}
+	b := &rootBuilder{target: target, upper: upper, hide: s.Hide, rootless: s.Rootless}
 	var err error
 	if s.Root == "" || s.Root == HostRoot {
 		err = b.host()

@@ -30,6 +30,7 @@ var freshFolders = map[string]os.FileMode{
 type rootBuilder struct {
 	target, upper string
 	hide          []string
+	rootless      *rootlessSetup
 	layers        int
 	warnings      []string
 }
@@ -58,17 +59,19 @@ func (b *rootBuilder) host() error {
 		if _, fresh := freshFolders[e.Name()]; fresh || e.Name() == "lost+found" {
 			continue
 		}
-		if err := b.entry(e); err != nil {
+		if err := b.entry("/"+e.Name(), e, mounts); err != nil {
 			return err
 		}
 	}
-	b.submounts(mounts)
+	if b.rootless == nil {
+		b.submounts(mounts)
+	}
 	return b.cover()
 }
 
-// entry puts one entry of the host's "/" into the root.
-func (b *rootBuilder) entry(e os.DirEntry) error {
-	source, target := "/"+e.Name(), filepath.Join(b.target, e.Name())
+// entry puts one entry of a host's folder, mostly "/", into the root.
+func (b *rootBuilder) entry(source string, e os.DirEntry, mounts []mountPoint) error {
+	target := filepath.Join(b.target, source)
 	switch {
 	case e.Type()&os.ModeSymlink != 0:
 		to, err := os.Readlink(source)
@@ -89,6 +92,9 @@ func (b *rootBuilder) entry(e os.DirEntry) error {
 		}
 		if err := mkdir(target, info.Mode()); err != nil {
 			return err
+		}
+		if b.rootless != nil {
+			return b.rootlessFolder(source, target, mounts)
 		}
 		return b.overlay(source, target)
 	case e.Type().IsRegular():
@@ -188,7 +194,15 @@ func (b *rootBuilder) overlay(lower, target string) error {
 		return err
 	}
 	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)
-	options := "lowerdir=" + escape.Replace(lower) + ",upperdir=" + escape.Replace(upper) + ",workdir=" + escape.Replace(work)
+	layers := escape.Replace(lower)
+	options := ",upperdir=" + escape.Replace(upper) + ",workdir=" + escape.Replace(work)
+	if b.rootless != nil {
+		options += ",userxattr"
+		if skeleton := filepath.Join(b.rootless.Skeleton, lower); isFolder(skeleton) {
+			layers = escape.Replace(skeleton) + ":" + layers
+		}
+	}
+	options = "lowerdir=" + layers + options
 	if err := unix.Mount("overlay", target, "overlay", unix.MS_NODEV, options); err != nil {
 		return fmt.Errorf("cannot overlay %s: %w", lower, err)
 	}
