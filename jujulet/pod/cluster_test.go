@@ -104,7 +104,7 @@ func sleepers(t *testing.T) []string {
 
 // BenchmarkStart measures a pod of a charm container and one workload container from nothing to killed.
 func BenchmarkStart(b *testing.B) {
-	dir, err := os.MkdirTemp("/run", "podtest-")
+	dir, err := os.MkdirTemp(runFolder(), "podtest-")
 	require.NoError(b, err)
 	m, err := pod.NewManager(pod.Options{Dir: dir})
 	require.NoError(b, err)

@@ -264,8 +264,6 @@ func TestPod_KillAtAnyMoment(t *testing.T) {
 			<-p.Done()
 		}
 		<-killed
-		entries, err := os.ReadDir(dir)
-		require.NoError(t, err)
-		require.Empty(t, entries)
+		require.Empty(t, podFolders(t, dir))
 	}
 }

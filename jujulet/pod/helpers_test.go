@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/pod"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/pod/podtest"
 )
 
 // newManager returns a manager whose pods are gone after the test.
@@ -32,7 +33,7 @@ func newManager(t *testing.T, change func(*pod.Options)) *pod.Manager {
 // shortDir returns a temporary folder with a path that is short enough for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/run", "podtest-")
+	dir, err := os.MkdirTemp(runFolder(), "podtest-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return dir
@@ -70,4 +71,26 @@ func sh(t *testing.T, p *pod.Pod, container, script string) (string, int) {
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, 10*time.Second, 5*time.Millisecond, what)
+}
+
+// runFolder is where runtime folders belong.
+func runFolder() string {
+	if podtest.Ordinary() {
+		return ""
+	}
+	return "/run"
+}
+
+// podFolders lists what a manager's pods have in its folder.
+func podFolders(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		if e.Name() != "skeleton" { // it belongs to the manager
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }

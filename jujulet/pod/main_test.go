@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/pod"
@@ -38,11 +39,16 @@ func inner(dir string) error {
 	select {}
 }
 
-// The tests run in a cluster process; what they leave behind is seen from the host.
+// The tests run in a cluster process, of root and of an ordinary user; what they leave behind is seen from the host.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(clusterOnly); dir != "" && !(len(os.Args) > 1 && pod.IsCommand(os.Args[1])) {
 		fmt.Println(inner(dir))
 		os.Exit(1)
 	}
-	os.Exit(podtest.Main(m))
+	if built, err := filepath.Abs("../../out/bin/pebble"); err == nil && os.Getenv("JUJULET_PEBBLE") == "" {
+		if _, err := os.Stat(built); err == nil {
+			_ = os.Setenv("JUJULET_PEBBLE", built)
+		}
+	}
+	os.Exit(podtest.MainTwice(m))
 }

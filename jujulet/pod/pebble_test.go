@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,17 +17,14 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/pod"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/pod/podtest"
 )
 
-// pebbleDaemon returns the path of a Pebble daemon: what JUJULET_PEBBLE names, else what "make build" has built.
+// pebbleDaemon returns the path of a Pebble daemon: what JUJULET_PEBBLE names, which TestMain sets to what "make build" has
+// built.
 func pebbleDaemon(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("JUJULET_PEBBLE")
-	if path == "" {
-		var err error
-		path, err = filepath.Abs("../../out/bin/pebble")
-		require.NoError(t, err)
-	}
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("skipped: no Pebble daemon; run make build, or name one in JUJULET_PEBBLE (%v)", err)
 	}
@@ -92,12 +88,16 @@ func TestPod_RunsHAProxyAndMariaDB(t *testing.T) {
 	})
 	c, err := client.New(&client.Config{Socket: p.PebbleSocket("work")})
 	require.NoError(t, err)
+	database, gateway, owners := "mysql", "haproxy", "mysql\nmysql\nhaproxy root"
+	if podtest.Ordinary() { // there is no other user
+		database, gateway, owners = "root", "root", "root\nroot\nroot"
+	}
 	push := func(path, text string) {
 		require.NoError(t, c.Push(&client.PushOptions{Path: path, Source: strings.NewReader(text), MakeDirs: true}))
 	}
 	push("/etc/haproxy/haproxy.cfg", `global
-    user haproxy
-    group haproxy
+    user `+gateway+`
+    group `+gateway+`
 defaults
     mode tcp
     timeout connect 5s
@@ -108,9 +108,9 @@ listen front
     server db 127.0.0.1:3306
 `)
 	push("/run.sh", `set -e
-id mysql >/dev/null 2>&1 || useradd -r mysql
-mariadb-install-db --no-defaults --datadir=/var/lib/db --user=mysql --skip-test-db --auth-root-authentication-method=normal >/dev/null
-exec mariadbd --no-defaults --datadir=/var/lib/db --user=mysql --socket=/var/lib/db/db.sock --bind-address=127.0.0.1 --port=3306 --innodb-buffer-pool-size=8M
+id `+database+` >/dev/null 2>&1 || useradd -r `+database+`
+mariadb-install-db --no-defaults --datadir=/var/lib/db --user=`+database+` --skip-test-db --auth-root-authentication-method=normal >/dev/null
+exec mariadbd --no-defaults --datadir=/var/lib/db --user=`+database+` --socket=/var/lib/db/db.sock --bind-address=127.0.0.1 --port=3306 --innodb-buffer-pool-size=8M
 `)
 	err = c.AddLayer(&client.AddLayerOptions{Combine: true, Label: "test", LayerData: []byte(`services:
   db: {override: replace, command: sh /run.sh, startup: enabled}
@@ -129,7 +129,7 @@ exec mariadbd --no-defaults --datadir=/var/lib/db --user=mysql --socket=/var/lib
 	})
 	require.Equal(t, "42", out)
 	out, _ = sh(t, p, "work", "stat -c %U /var/lib/db/mysql; ps -C mariadbd -o user= | sort -u; ps -C haproxy -o user= | sort -u | tr '\\n' ' '")
-	require.Equal(t, "mysql\nmysql\nhaproxy root", out)
+	require.Equal(t, owners, out)
 }
 
 // loopbackUp brings up the loopback device of a process's network namespace.

@@ -28,10 +28,13 @@ import (
 // folder.
 const marker = "JUJULET_CLUSTER_TEST"
 
-// Main is the body of a TestMain: os.Exit(podtest.Main(m)). The tests are run as process 1 of a cluster, as root.
+// Main is the body of a TestMain: os.Exit(podtest.Main(m)). The tests are run as process 1 of a cluster.
 func Main(m *testing.M) int {
 	if len(os.Args) > 1 && pod.IsCommand(os.Args[1]) {
 		return pod.Main(os.Args[1:])
+	}
+	if folder := os.Getenv(ordinaryFolder); folder != "" && os.Geteuid() == 0 && os.Getenv(marker) == "" {
+		return exitCode(dropRights(folder))
 	}
 	if dir := os.Getenv(marker); dir != "" {
 		if err := inCluster(dir); err != nil {
@@ -42,10 +45,18 @@ func Main(m *testing.M) int {
 	}
 	code, err := onHost()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
-		return 1
+		return exitCode(err)
 	}
 	return code
+}
+
+// exitCode tells of an error and returns the exit code.
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
+	return 1
 }
 
 // inCluster prepares the cluster process. It ends when the process on the host does.
@@ -67,6 +78,9 @@ func onHost() (int, error) {
 	defer stop()
 	dir, err := os.Getwd()
 	if err != nil {
+		return 0, err
+	}
+	if err := checkOrdinary(); err != nil {
 		return 0, err
 	}
 	before, err := hostState()
