@@ -77,7 +77,7 @@ func (t *txn) putAction(a *Action) error {
 	pending := a.Unit + "\x00" + actionKey(a.ID)
 	var err error
 	if a.Status == ActionPending {
-		err = t.tx.Bucket([]byte(bucketPending)).Put([]byte(pending), []byte{1})
+		err = t.bucket(bucketPending).Put([]byte(pending), []byte{1})
 	} else {
 		err = del(t, bucketPending, pending)
 	}

@@ -13,7 +13,7 @@ const journalLength = 100000
 
 // writeJournal adds an entry with the next number and the time of the commit.
 func (t *txn) writeJournal(e *JournalEntry) error {
-	b := t.tx.Bucket([]byte(bucketJournal))
+	b := t.bucket(bucketJournal)
 	seq, err := b.NextSequence()
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *txn) writeJournal(e *JournalEntry) error {
 func (m *Model) Journal(since uint64, limit int) ([]JournalEntry, error) {
 	var out []JournalEntry
 	err := m.view(func(t *txn) error {
-		c := t.tx.Bucket([]byte(bucketJournal)).Cursor()
+		c := t.bucket(bucketJournal).Cursor()
 		for k, raw := c.Seek([]byte(idKey(since + 1))); k != nil; k, raw = c.Next() {
 			var e JournalEntry
 			if err := json.Unmarshal(raw, &e); err != nil {

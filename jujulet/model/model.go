@@ -50,7 +50,7 @@ type Options struct {
 
 // Model is one open model. Its methods may be called concurrently.
 type Model struct {
-	db      *bbolt.DB
+	store   *Store
 	options Options
 	logs    *logRing
 	info    Info
@@ -76,9 +76,11 @@ type Info struct {
 // Info returns the names of the model.
 func (m *Model) Info() Info { return m.info }
 
-// DB is the model's database, for those who keep their own buckets in it: the
-// embedded cluster does. Bucket names of the model start with "juju-".
-func (m *Model) DB() *bbolt.DB { return m.db }
+// Store is the store that the model is in.
+func (m *Model) Store() *Store { return m.store }
+
+// DB is the database of the model's store.
+func (m *Model) DB() *bbolt.DB { return m.store.db }
 
 // now is the model's clock in UTC.
 func (m *Model) now() time.Time { return m.options.Clock().UTC() }

@@ -4,21 +4,14 @@
 package model
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/google/uuid"
-	"go.etcd.io/bbolt"
 )
 
 // schemaVersion numbers the form of the database; a newer one is refused.
-const schemaVersion = 1
+const schemaVersion = 2
 
 func (o Options) withDefaults(path string) Options {
 	set := func(s *string, d string) {
@@ -46,78 +39,23 @@ func (o Options) withDefaults(path string) Options {
 	return o
 }
 
-// Open opens or makes the model in the database file at path, mode 0600. The
-// names in Options count when the model is made; later they are those stored.
+// Open opens or makes the database file at path, and in it the model that Options
+// name: for those who need no more than one. Closing the model closes the file.
 func Open(path string, o Options) (*Model, error) {
-	o = o.withDefaults(path)
-	if err := os.MkdirAll(o.CharmDir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot open model: %w", err)
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout: 5 * time.Second, NoSync: o.NoSync, FreelistType: bbolt.FreelistMapType,
-	})
+	s, err := OpenStore(path, o)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open model %q: %w", path, err)
+		return nil, err
 	}
-	m := &Model{
-		db: db, options: o, logs: newLogRing(o.LogLines),
-		changes: map[string]*topic{}, base: rand.Uint64() >> 16, closed: make(chan struct{}),
+	m, err := s.Model(s.options.Name)
+	if err != nil {
+		m, err = s.AddModel(s.options.Name)
 	}
-	if err := m.init(); err != nil {
-		db.Close()
+	if err != nil {
+		s.Close()
 		return nil, err
 	}
 	return m, nil
 }
 
-// init makes the buckets and the model's document, or reads it.
-func (m *Model) init() error {
-	return m.db.Update(func(tx *bbolt.Tx) error {
-		for _, b := range buckets {
-			if _, err := tx.CreateBucketIfNotExists([]byte(b)); err != nil {
-				return fmt.Errorf("cannot make model: %w", err)
-			}
-		}
-		raw := tx.Bucket([]byte(bucketMeta)).Get([]byte(modelKey))
-		d := &modelDoc{}
-		if raw != nil {
-			if err := json.Unmarshal(raw, d); err != nil {
-				return fmt.Errorf("cannot read model: %w", err)
-			}
-			if d.Schema > schemaVersion {
-				return fmt.Errorf("cannot open model: its schema %d is newer than %d", d.Schema, schemaVersion)
-			}
-			m.info = d.Info
-			return nil
-		}
-		o := m.options
-		m.info = Info{
-			Name: o.Name, UUID: uuid.NewString(), Controller: o.Controller, CloudRegion: o.CloudRegion,
-			Version: JujuVersion, Domain: o.Domain, KubernetesVersion: o.KubernetesVersion,
-			APIAddresses: o.APIAddresses,
-		}
-		*d = modelDoc{Schema: schemaVersion, Info: m.info, Created: m.now()}
-		raw, err := json.Marshal(d)
-		if err != nil {
-			return fmt.Errorf("cannot make model: %w", err)
-		}
-		return tx.Bucket([]byte(bucketMeta)).Put([]byte(modelKey), raw)
-	})
-}
-
-// Close ends every watch and closes the database. Later calls fail.
-func (m *Model) Close() error {
-	m.mu.Lock()
-	select {
-	case <-m.closed:
-		m.mu.Unlock()
-		return nil
-	default:
-		close(m.closed)
-	}
-	m.mu.Unlock()
-	if err := m.db.Close(); err != nil {
-		return fmt.Errorf("cannot close model: %w", err)
-	}
-	return nil
-}
+// Close closes the model's store, with all models in it. Later calls fail.
+func (m *Model) Close() error { return m.store.Close() }

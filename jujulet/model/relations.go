@@ -86,7 +86,7 @@ func (t *txn) addRelation(ends ...EndpointRef) (int, error) {
 	}
 	r := &relationDoc{ID: id, Ends: ends, Life: Alive, InScope: map[string]bool{}, Created: t.now}
 	for _, e := range ends {
-		if err := t.tx.Bucket([]byte(bucketByApp)).Put([]byte(e.App+"\x00"+idKey(uint64(id))), []byte{1}); err != nil {
+		if err := t.bucket(bucketByApp).Put([]byte(e.App+"\x00"+idKey(uint64(id))), []byte{1}); err != nil {
 			return 0, err
 		}
 	}

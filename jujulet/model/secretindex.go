@@ -13,7 +13,7 @@ func (t *txn) putSecret(s *secretDoc) error {
 	s.prune()
 	t.wakeReaders(s)
 	for _, k := range s.indexKeys() {
-		if err := t.tx.Bucket([]byte(bucketIndex)).Put([]byte(k), []byte(s.ID)); err != nil {
+		if err := t.bucket(bucketIndex).Put([]byte(k), []byte(s.ID)); err != nil {
 			return err
 		}
 	}
@@ -77,5 +77,5 @@ func (t *txn) secretsBy(prefix string) []string { return keys(t, bucketIndex, pr
 
 // labelled returns the id of the secret under an index key, "" if there is none.
 func (t *txn) labelled(key string) string {
-	return string(t.tx.Bucket([]byte(bucketIndex)).Get([]byte(key)))
+	return string(t.bucket(bucketIndex).Get([]byte(key)))
 }

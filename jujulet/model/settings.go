@@ -22,7 +22,7 @@ func bagKey(relation int, owner string) string { return idKey(uint64(relation)) 
 
 // bagVersion reads a databag's version only.
 func (t *txn) bagVersion(relation int, owner string) int64 {
-	raw := t.tx.Bucket([]byte(bucketSettings)).Get([]byte(bagKey(relation, owner)))
+	raw := t.bucket(bucketSettings).Get([]byte(bagKey(relation, owner)))
 	if len(raw) < 8 {
 		return 0
 	}
@@ -31,7 +31,7 @@ func (t *txn) bagVersion(relation int, owner string) int64 {
 
 // bag reads a databag; ok says whether it was ever written.
 func (t *txn) bag(relation int, owner string) (b databag, ok bool, err error) {
-	raw := t.tx.Bucket([]byte(bucketSettings)).Get([]byte(bagKey(relation, owner)))
+	raw := t.bucket(bucketSettings).Get([]byte(bagKey(relation, owner)))
 	b.values = map[string]string{}
 	if len(raw) < 8 {
 		return b, false, nil
@@ -49,7 +49,7 @@ func (t *txn) putBag(relation int, owner string, b databag) error {
 		return fmt.Errorf("cannot write databag of %q: %w", owner, err)
 	}
 	raw := binary.BigEndian.AppendUint64(nil, uint64(b.version))
-	return t.tx.Bucket([]byte(bucketSettings)).Put([]byte(bagKey(relation, owner)), append(raw, text...))
+	return t.bucket(bucketSettings).Put([]byte(bagKey(relation, owner)), append(raw, text...))
 }
 
 // writeBag applies values ("" deletes) and returns the keys that really changed.

@@ -42,10 +42,13 @@ var buckets = []string{
 // txn is one transaction, with the applications that it touches.
 type txn struct {
 	m       *Model
-	tx      *bbolt.Tx
+	root    *bbolt.Bucket // the model's
 	now     time.Time
 	touched map[string]bool
 }
+
+// bucket returns one of the model's buckets.
+func (t *txn) bucket(name string) *bbolt.Bucket { return t.root.Bucket([]byte(name)) }
 
 // touch makes the agents of an application look again after the commit.
 func (t *txn) touch(apps ...string) {
@@ -57,8 +60,10 @@ func (t *txn) touch(apps ...string) {
 // update runs f in a transaction and wakes the observers after its commit.
 func (m *Model) update(f func(t *txn) error) error {
 	t := &txn{m: m, now: m.now(), touched: map[string]bool{}}
-	err := m.db.Update(func(tx *bbolt.Tx) error {
-		t.tx = tx
+	err := m.store.db.Update(func(tx *bbolt.Tx) (err error) {
+		if t.root, err = m.root(tx); err != nil {
+			return err
+		}
 		return f(t)
 	})
 	if err != nil {
@@ -70,9 +75,27 @@ func (m *Model) update(f func(t *txn) error) error {
 
 // view runs f on a consistent state.
 func (m *Model) view(f func(t *txn) error) error {
-	return storeError(m.db.View(func(tx *bbolt.Tx) error {
-		return f(&txn{m: m, tx: tx, now: m.now(), touched: map[string]bool{}})
+	return storeError(m.store.db.View(func(tx *bbolt.Tx) error {
+		root, err := m.root(tx)
+		if err != nil {
+			return err
+		}
+		return f(&txn{m: m, root: root, now: m.now(), touched: map[string]bool{}})
 	}))
+}
+
+// root returns the model's own bucket. Another model may have its name by now.
+func (m *Model) root(tx *bbolt.Tx) (*bbolt.Bucket, error) {
+	root := tx.Bucket([]byte(bucketModels)).Bucket([]byte(m.info.Name))
+	select {
+	case <-m.closed:
+		return nil, errRemoved
+	default:
+	}
+	if root == nil {
+		return nil, errRemoved
+	}
+	return root, nil
 }
 
 func storeError(err error) error {
@@ -84,7 +107,7 @@ func storeError(err error) error {
 
 // get reads one document; nil if there is none.
 func get[T any](t *txn, bucket, key string) (*T, error) {
-	raw := t.tx.Bucket([]byte(bucket)).Get([]byte(key))
+	raw := t.bucket(bucket).Get([]byte(key))
 	if raw == nil {
 		return nil, nil
 	}
@@ -100,16 +123,16 @@ func put(t *txn, bucket, key string, v any) error {
 	if err != nil {
 		return fmt.Errorf("cannot write %s %q: %w", bucket, key, err)
 	}
-	return t.tx.Bucket([]byte(bucket)).Put([]byte(key), raw)
+	return t.bucket(bucket).Put([]byte(key), raw)
 }
 
 func del(t *txn, bucket, key string) error {
-	return t.tx.Bucket([]byte(bucket)).Delete([]byte(key))
+	return t.bucket(bucket).Delete([]byte(key))
 }
 
 // each reads the documents whose keys start with prefix, in key order.
 func each[T any](t *txn, bucket, prefix string, f func(key string, v *T) error) error {
-	c := t.tx.Bucket([]byte(bucket)).Cursor()
+	c := t.bucket(bucket).Cursor()
 	for k, raw := c.Seek([]byte(prefix)); k != nil && hasPrefix(k, prefix); k, raw = c.Next() {
 		v := new(T)
 		if err := json.Unmarshal(raw, v); err != nil {
@@ -125,7 +148,7 @@ func each[T any](t *txn, bucket, prefix string, f func(key string, v *T) error) 
 // keys lists the keys that start with prefix, without it.
 func keys(t *txn, bucket, prefix string) []string {
 	var out []string
-	c := t.tx.Bucket([]byte(bucket)).Cursor()
+	c := t.bucket(bucket).Cursor()
 	for k, _ := c.Seek([]byte(prefix)); k != nil && hasPrefix(k, prefix); k, _ = c.Next() {
 		out = append(out, string(k[len(prefix):]))
 	}
