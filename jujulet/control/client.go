@@ -29,6 +29,7 @@ const callTimeout = 60 * time.Second
 type Client struct {
 	socket string
 	http   *http.Client
+	model  string
 }
 
 // New returns a client of the control socket at this path. It connects only
@@ -39,6 +40,22 @@ func New(socket string) *Client {
 		socket: socket,
 		http:   &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8}},
 	}
+}
+
+// ModelParameter is the query parameter that carries the model of a request.
+const ModelParameter = "model"
+
+// In returns a client for one model; "" is the current model. Closing either of
+// the two is enough.
+func (c *Client) In(model string) *Client {
+	in := *c
+	in.model = model
+	return &in
+}
+
+// url is the address of a request.
+func (c *Client) url(path string) string {
+	return "http://jujulet/v1/" + path + "?" + url.Values{ModelParameter: {c.model}}.Encode()
 }
 
 // Close drops idle connections.
@@ -100,7 +117,7 @@ func (c *Client) open(ctx context.Context, path string, in any) (io.ReadCloser, 
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the request %s: %w", path, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://jujulet/v1/"+path, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(path), bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the request %s: %w", path, err)
 	}

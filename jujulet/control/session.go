@@ -162,7 +162,7 @@ func (c *Client) upgrade(ctx context.Context, path string, r any) (net.Conn, *bu
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot write the request %s: %w", path, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://jujulet/v1/"+path, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(path), bytes.NewReader(data))
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make the request %s: %w", path, err)
 	}

@@ -27,6 +27,7 @@ const agentDial = 10 * time.Second
 // hook first, as the end of a pod does in Kubernetes.
 func AgentMain(args []string) int {
 	flags := flag.NewFlagSet(AgentCommand, flag.ContinueOnError)
+	_ = flags.String("model", "", "name of the model; in the command line for those who look for the process")
 	unit := flags.String("unit", "", "name of the unit")
 	socket := flags.String("socket", "", "socket of the controller")
 	updateStatus := flags.Duration("update-status", 0, "mean interval of update-status; 0 is off")

@@ -22,6 +22,7 @@ const AgentCommand = "__agent"
 func (u *unit) agentArgs() []string {
 	return []string{
 		control.BinaryInPod, AgentCommand,
+		"--model=" + u.c.info.Name,
 		"--unit=" + u.name,
 		"--socket=" + path.Join(controlFolder, agentSocket),
 		"--update-status=" + u.c.config.UpdateStatus.String(),

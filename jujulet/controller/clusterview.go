@@ -28,9 +28,6 @@ const adminAccount = "jujulet-admin"
 
 // ensureCluster makes the objects that are there before any application.
 func (c *Controller) ensureCluster() error {
-	if _, err := cluster.Ensure(c.admin, namespaceObject(c.info)); err != nil {
-		return fmt.Errorf("cannot make the namespace %q: %w", c.info.Name, err)
-	}
 	for _, n := range c.nodes {
 		if err := c.ensureNode(n); err != nil {
 			return fmt.Errorf("cannot make node %q: %w", n.Name, err)
@@ -100,7 +97,7 @@ func (c *Controller) ensureNode(n node) error {
 }
 
 // clusterHandlers serves what shows and changes the embedded cluster.
-func (c *Controller) clusterHandlers(mux *http.ServeMux) {
+func (c *modelWorker) clusterHandlers(mux *http.ServeMux) {
 	plain(c, mux, "cluster", c.getCluster)
 	plain(c, mux, "set-load-balancer", c.postLoadBalancer)
 	plain(c, mux, "set-node", c.postNode)
@@ -116,7 +113,7 @@ type objectRequest struct {
 }
 
 // getCluster describes the cluster.
-func (c *Controller) getCluster(context.Context, none) (control.Cluster, error) {
+func (c *modelWorker) getCluster(context.Context, none) (control.Cluster, error) {
 	view := control.Cluster{LoadBalancer: c.loadBalancer()}
 	nodes, err := cluster.List[*corev1.Node](c.admin, "", "")
 	if err != nil {
@@ -230,7 +227,7 @@ func setNodeReady(n *corev1.Node, ready bool, now metav1.Time) {
 }
 
 // getEvents lists events, oldest first.
-func (c *Controller) getEvents(_ context.Context, r objectRequest) ([]control.Event, error) {
+func (c *modelWorker) getEvents(_ context.Context, r objectRequest) ([]control.Event, error) {
 	list, err := cluster.List[*corev1.Event](c.admin, c.info.Name, "")
 	events := []control.Event{}
 	for _, e := range list {
@@ -263,7 +260,7 @@ var objectPaths = []struct {
 }
 
 // getObjects reads objects as the API shows them.
-func (c *Controller) getObjects(ctx context.Context, r objectRequest) (json.RawMessage, error) {
+func (c *modelWorker) getObjects(ctx context.Context, r objectRequest) (json.RawMessage, error) {
 	var path string
 	for _, known := range objectPaths {
 		if slices.Contains(known.names, strings.ToLower(r.Kind)) {

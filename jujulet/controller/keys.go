@@ -32,8 +32,8 @@ const keyYears = 20
 // keyStore keeps secrets of the controller across restarts.
 type keyStore struct{ db *bbolt.DB }
 
-// get returns the value of name, made by create and stored the first time.
-func (k keyStore) get(name string, create func() ([]byte, error)) ([]byte, error) {
+// read returns the value of name, nil if there is none.
+func (k keyStore) read(name string) ([]byte, error) {
 	var value []byte
 	err := k.db.View(func(tx *bbolt.Tx) error {
 		if bucket := tx.Bucket(keysBucket); bucket != nil {
@@ -41,6 +41,12 @@ func (k keyStore) get(name string, create func() ([]byte, error)) ([]byte, error
 		}
 		return nil
 	})
+	return value, err
+}
+
+// get returns the value of name, made by create and stored the first time.
+func (k keyStore) get(name string, create func() ([]byte, error)) ([]byte, error) {
+	value, err := k.read(name)
 	if err == nil && value != nil {
 		return value, nil
 	}
@@ -95,7 +101,21 @@ func (k keyStore) count(name string) (uint64, error) {
 	return n, nil
 }
 
-// token returns the bearer token of a service account.
+// currentKey is where the name of the current model is.
+const currentKey = "current-model"
+
+// set replaces the value of name.
+func (k keyStore) set(name string, value []byte) error {
+	return k.db.Update(func(tx *bbolt.Tx) error {
+		bucket, err := tx.CreateBucketIfNotExists(keysBucket)
+		if err != nil {
+			return err
+		}
+		return bucket.Put([]byte(name), value)
+	})
+}
+
+// token returns the bearer token of a service account, "namespace/name".
 func (k keyStore) token(account string) (string, error) {
 	value, err := k.get("token/"+account, func() ([]byte, error) {
 		raw := make([]byte, 32)

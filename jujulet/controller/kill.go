@@ -20,7 +20,7 @@ import (
 )
 
 // postKill ends a pod, an agent or a running hook by SIGKILL.
-func (c *Controller) postKill(_ context.Context, r control.KillRequest) (none, error) {
+func (c *modelWorker) postKill(_ context.Context, r control.KillRequest) (none, error) {
 	name, err := c.unitName(r.Unit)
 	if err != nil {
 		return none{}, err
@@ -41,9 +41,9 @@ func (c *Controller) postKill(_ context.Context, r control.KillRequest) (none, e
 		box.Kill()
 		return none{}, nil
 	case control.KillAgent:
-		return none{}, killAll(fmt.Sprintf("agent of unit %q", name), agentProcesses(allProcesses(procFolder), name))
+		return none{}, killAll(fmt.Sprintf("agent of unit %q", name), agentProcesses(allProcesses(procFolder), c.info.Name, name))
 	case control.KillHook:
-		return none{}, killAll(fmt.Sprintf("hook of unit %q", name), hookProcesses(allProcesses(procFolder), name))
+		return none{}, killAll(fmt.Sprintf("hook of unit %q", name), hookProcesses(allProcesses(procFolder), c.info.Name, name))
 	default:
 		return none{}, invalid("cannot kill %q: expected pod, agent or hook", r.Target)
 	}
@@ -112,10 +112,10 @@ func zeroList(data []byte) []string {
 }
 
 // agentProcesses are the agents of a unit.
-func agentProcesses(all []process, unit string) []int {
+func agentProcesses(all []process, model, unit string) []int {
 	var pids []int
 	for _, p := range all {
-		if slices.Contains(p.args, AgentCommand) && slices.Contains(p.args, "--unit="+unit) {
+		if slices.Contains(p.args, AgentCommand) && slices.Contains(p.args, "--model="+model) && slices.Contains(p.args, "--unit="+unit) {
 			pids = append(pids, p.pid)
 		}
 	}
@@ -124,9 +124,9 @@ func agentProcesses(all []process, unit string) []int {
 
 // hookProcesses are the charm's processes that a unit's agent started for what
 // runs now: those with a hook context whose parent has none.
-func hookProcesses(all []process, unit string) []int {
+func hookProcesses(all []process, model, unit string) []int {
 	inHook := func(p process) bool {
-		return slices.Contains(p.env, "JUJU_UNIT_NAME="+unit) &&
+		return slices.Contains(p.env, "JUJU_MODEL_NAME="+model) && slices.Contains(p.env, "JUJU_UNIT_NAME="+unit) &&
 			slices.ContainsFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "JUJU_CONTEXT_ID="+unit+"-") })
 	}
 	children := map[int]bool{}

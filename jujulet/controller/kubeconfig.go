@@ -35,7 +35,7 @@ current-context: jujulet
 `))
 
 // getKubeconfig returns a kubeconfig with the operator's token.
-func (c *Controller) getKubeconfig(context.Context, none) (string, error) {
+func (c *modelWorker) getKubeconfig(context.Context, none) (string, error) {
 	token, err := c.adminToken()
 	if err != nil {
 		return "", err

@@ -45,7 +45,7 @@ func (f *fakeSandbox) Kill()                                                    
 
 // kubelet is a controller over a real store whose pods are fake.
 type kubelet struct {
-	*Controller
+	*modelWorker
 	t  *testing.T
 	mu sync.Mutex
 	// pods are the sandboxes by name, oldest first.
@@ -56,10 +56,13 @@ func newKubelet(t *testing.T, state string) *kubelet {
 	t.Helper()
 	k := &kubelet{t: t, pods: map[string][]*fakeSandbox{}}
 	cfg := config{State: state, Runtime: t.TempDir(), Model: "dev"}
-	k.Controller = newController(cfg, slog.New(slog.DiscardHandler), func(error) {})
-	require.NoError(t, k.openStore())
-	require.NoError(t, k.ensureCluster())
-	k.startSandbox = func(_ context.Context, s pod.Spec) (sandbox, error) {
+	c := newController(cfg, slog.New(slog.DiscardHandler), func(error) {})
+	require.NoError(t, c.openStore())
+	require.NoError(t, c.ensureCluster())
+	var err error
+	k.modelWorker, err = c.worker("dev")
+	require.NoError(t, err)
+	c.startSandbox = func(_ context.Context, s pod.Spec) (sandbox, error) {
 		box := &fakeSandbox{spec: s, done: make(chan struct{})}
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -171,7 +174,7 @@ func TestTrustGivesRights(t *testing.T) {
 	k := newKubelet(t, t.TempDir())
 	k.deploy(1)
 	k.pod("trivial-0", any1)
-	token, err := k.keys.token("trivial")
+	token, err := k.keys.token("dev/trivial")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusForbidden, k.nodesStatus(token))
 	require.NoError(t, k.model.SetTrust("trivial", true))

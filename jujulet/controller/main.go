@@ -80,7 +80,7 @@ func newController(cfg config, log *slog.Logger, shutdown context.CancelCauseFun
 	return &Controller{
 		config: cfg, log: log, clock: time.Now, started: time.Now().UTC(), plan: network.DefaultPlan(), nodes: defaultNodes(),
 		health: newHealth(), shutdown: shutdown,
-		wake: make(chan struct{}, 1), trusted: map[string]bool{}, units: map[string]*unit{}, ending: map[string]bool{}, pods: map[string]model.PodStatus{},
+		workers: map[string]*modelWorker{},
 	}
 }
 
@@ -90,8 +90,8 @@ func (c *Controller) run(ctx context.Context, ready func() error) error {
 		return err
 	}
 	defer func() {
-		if err := c.model.Close(); err != nil {
-			c.log.Error("cannot close the model", "error", err)
+		if err := c.store.Close(); err != nil {
+			c.log.Error("cannot close the store", "error", err)
 		}
 	}()
 	group, ctx := errgroup.WithContext(ctx)
@@ -102,19 +102,24 @@ func (c *Controller) run(ctx context.Context, ready func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := c.forgetPods(); err != nil {
-		return err
+	for _, w := range c.allWorkers() {
+		if err := w.forgetPods(); err != nil {
+			return err
+		}
 	}
 	control, err := listenControl(c.config.Runtime)
 	if err != nil {
 		return err
 	}
 	group.Go(func() error { return c.serveControl(ctx, control) })
-	group.Go(func() error { return c.follow(ctx) })
+	c.launch = func(w *modelWorker) { w.start(ctx, group.Go) }
+	for _, w := range c.allWorkers() {
+		c.launch(w)
+	}
 	if err := ready(); err != nil {
 		return fmt.Errorf("cannot say that all is ready: %w", err)
 	}
-	c.log.Info("ready", "state", c.config.State, "model", c.info.Name)
+	c.log.Info("ready", "state", c.config.State)
 	<-ctx.Done()
 	c.log.Info("ending", "cause", context.Cause(ctx))
 	return c.end(group, pods)
@@ -122,7 +127,7 @@ func (c *Controller) run(ctx context.Context, ready func() error) error {
 
 // forgetPods tells the model that no unit has a pod: those of an earlier
 // process died with it.
-func (c *Controller) forgetPods() error {
+func (c *modelWorker) forgetPods() error {
 	status, err := c.model.Status()
 	if err != nil {
 		return fmt.Errorf("cannot read the model: %w", err)
@@ -141,7 +146,9 @@ func (c *Controller) forgetPods() error {
 func (c *Controller) end(group *errgroup.Group, pods *pod.Manager) error {
 	done := make(chan error, 1)
 	go func() {
-		c.stopUnits()
+		for _, w := range c.allWorkers() {
+			w.stopUnits()
+		}
 		c.outside.stop()
 		err := group.Wait()
 		c.work.Wait()
@@ -156,7 +163,7 @@ func (c *Controller) end(group *errgroup.Group, pods *pod.Manager) error {
 }
 
 // stopUnits ends all pods.
-func (c *Controller) stopUnits() {
+func (c *modelWorker) stopUnits() {
 	c.mu.Lock()
 	units := make([]*unit, 0, len(c.units))
 	for _, u := range c.units {
@@ -171,20 +178,43 @@ func (c *Controller) stopUnits() {
 	}
 }
 
-// openStore opens the model and the API in one database.
+// openStore opens the models and the API in one database, and makes the first
+// model if there is none.
 func (c *Controller) openStore() error {
 	var err error
-	if c.model, err = model.Open(filepath.Join(c.config.State, databaseName), c.modelOptions()); err != nil {
-		return fmt.Errorf("cannot open the model: %w", err)
+	if c.store, err = model.OpenStore(filepath.Join(c.config.State, databaseName), c.modelOptions()); err != nil {
+		return fmt.Errorf("cannot open the store: %w", err)
 	}
-	c.log = slog.New(modelLog{next: c.log.Handler(), add: c.model.AddLog})
-	c.info = c.model.Info()
-	c.keys = keyStore{c.model.DB()}
-	c.api, err = cluster.New(cluster.Options{DB: c.model.DB(), Logger: c.log, Clock: c.clock})
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot open the cluster: %w", err), c.model.Close())
+	if err := c.openModels(); err != nil {
+		return errors.Join(err, c.store.Close())
+	}
+	return nil
+}
+
+// openModels makes what works on the store's content.
+func (c *Controller) openModels() error {
+	if len(c.store.Models()) == 0 {
+		if _, err := c.store.AddModel(c.config.Model); err != nil {
+			return fmt.Errorf("cannot make the model %q: %w", c.config.Model, err)
+		}
+	}
+	c.base = c.log.Handler()
+	c.log = slog.New(modelLog{next: c.base, add: func(line model.LogLine) {
+		for _, m := range c.store.Models() {
+			m.AddLog(line)
+		}
+	}})
+	c.keys = keyStore{c.store.DB()}
+	var err error
+	if c.api, err = cluster.New(cluster.Options{DB: c.store.DB(), Logger: c.log, Clock: c.clock}); err != nil {
+		return fmt.Errorf("cannot open the cluster: %w", err)
 	}
 	c.admin = c.api.Admin()
+	for _, m := range c.store.Models() {
+		if _, err := c.newWorker(m); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -44,7 +44,7 @@ func lbView(s network.LBSettings) control.LBSettings {
 }
 
 // postLoadBalancer changes the settings, then moves or takes an address.
-func (c *Controller) postLoadBalancer(_ context.Context, r control.LBChange) (control.LBSettings, error) {
+func (c *modelWorker) postLoadBalancer(_ context.Context, r control.LBChange) (control.LBSettings, error) {
 	lb := c.net.LB()
 	settings := lb.Settings()
 	if err := change(&settings, r); err != nil {
@@ -60,7 +60,7 @@ func (c *Controller) postLoadBalancer(_ context.Context, r control.LBChange) (co
 }
 
 // changeAddress moves, takes or gives back the address of one Service.
-func (c *Controller) changeAddress(lb *network.LoadBalancer, r control.LBChange) error {
+func (c *modelWorker) changeAddress(lb *network.LoadBalancer, r control.LBChange) error {
 	if r.Move != "" {
 		var options network.MoveOptions
 		if r.MoveTo != "" {

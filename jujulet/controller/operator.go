@@ -20,7 +20,7 @@ import (
 const trustDescription = "Does this application have access to trusted credentials"
 
 // operatorHandlers serves what "juju" itself can do.
-func (c *Controller) operatorHandlers(mux *http.ServeMux) {
+func (c *modelWorker) operatorHandlers(mux *http.ServeMux) {
 	plain(c, mux, "status", func(context.Context, none) (model.Status, error) { return c.model.Status() })
 	plain(c, mux, "deploy", c.postDeploy)
 	plain(c, mux, "config", c.getConfig)
@@ -78,11 +78,14 @@ func (c *Controller) getChanged(ctx context.Context, r changedRequest) (uint64, 
 // getInfo describes this process. The process id is for the client to find: it
 // differs between namespaces.
 func (c *Controller) getInfo(context.Context, none) (control.Info, error) {
-	return control.Info{
-		Version: c.config.Version, State: c.config.State, Runtime: c.config.Runtime, Model: c.info.Name,
-		ModelUUID: c.info.UUID, Controller: c.info.Controller, Started: c.started,
-		UpdateStatus: c.config.UpdateStatus, Ready: true,
-	}, nil
+	info := control.Info{
+		Version: c.config.Version, State: c.config.State, Runtime: c.config.Runtime, Controller: c.config.Controller,
+		Started: c.started, UpdateStatus: c.config.UpdateStatus, Ready: true,
+	}
+	if w, err := c.worker(""); err == nil {
+		info.Model, info.ModelUUID = w.info.Name, w.info.UUID
+	}
+	return info, nil
 }
 
 // postShutdown begins the end of this process.
@@ -92,7 +95,7 @@ func (c *Controller) postShutdown(context.Context, none) (none, error) {
 }
 
 // postDeploy reads a charm and adds an application.
-func (c *Controller) postDeploy(_ context.Context, r control.DeployRequest) (control.DeployResult, error) {
+func (c *modelWorker) postDeploy(_ context.Context, r control.DeployRequest) (control.DeployResult, error) {
 	charm, err := model.ReadCharm(r.Charm)
 	if err != nil {
 		return control.DeployResult{}, err
@@ -138,7 +141,7 @@ func checkResources(charm *model.Charm, resources map[string]string) error {
 }
 
 // getConfig returns an application's configuration.
-func (c *Controller) getConfig(_ context.Context, r control.ConfigChange) (control.Config, error) {
+func (c *modelWorker) getConfig(_ context.Context, r control.ConfigChange) (control.Config, error) {
 	status, err := c.model.Status()
 	if err != nil {
 		return control.Config{}, err
@@ -167,7 +170,7 @@ func (c *Controller) getConfig(_ context.Context, r control.ConfigChange) (contr
 }
 
 // postConfig resets and sets options.
-func (c *Controller) postConfig(_ context.Context, r control.ConfigChange) (none, error) {
+func (c *modelWorker) postConfig(_ context.Context, r control.ConfigChange) (none, error) {
 	if len(r.Reset) > 0 {
 		if err := c.model.ResetConfig(r.Application, r.Reset); err != nil {
 			return none{}, err
@@ -180,7 +183,7 @@ func (c *Controller) postConfig(_ context.Context, r control.ConfigChange) (none
 }
 
 // postIntegrate makes a relation.
-func (c *Controller) postIntegrate(_ context.Context, r control.Endpoints) (control.Relation, error) {
+func (c *modelWorker) postIntegrate(_ context.Context, r control.Endpoints) (control.Relation, error) {
 	id, err := c.model.Integrate(r.A, r.B)
 	if err != nil {
 		return control.Relation{}, err
@@ -208,7 +211,7 @@ func (c *Controller) postIntegrate(_ context.Context, r control.Endpoints) (cont
 }
 
 // postRemoveApplication begins the removal of an application.
-func (c *Controller) postRemoveApplication(_ context.Context, r control.RemoveRequest) (none, error) {
+func (c *modelWorker) postRemoveApplication(_ context.Context, r control.RemoveRequest) (none, error) {
 	if err := c.model.RemoveApplication(r.Application); err != nil || !r.Force {
 		return none{}, err
 	}
@@ -225,13 +228,13 @@ func (c *Controller) postRemoveApplication(_ context.Context, r control.RemoveRe
 }
 
 // postRun enqueues an action.
-func (c *Controller) postRun(_ context.Context, r control.RunRequest) (control.Operation, error) {
+func (c *modelWorker) postRun(_ context.Context, r control.RunRequest) (control.Operation, error) {
 	id, tasks, err := c.model.EnqueueAction(r.Units, r.Action, r.Params)
 	return control.Operation{ID: id, Tasks: tasks}, err
 }
 
 // postExec enqueues a command on units and all units of applications.
-func (c *Controller) postExec(_ context.Context, r control.ExecRequest) (control.Operation, error) {
+func (c *modelWorker) postExec(_ context.Context, r control.ExecRequest) (control.Operation, error) {
 	units := slices.Clone(r.Units)
 	status, err := c.model.Status()
 	if err != nil {
@@ -253,7 +256,7 @@ func (c *Controller) postExec(_ context.Context, r control.ExecRequest) (control
 }
 
 // getTask returns a task, at once or when it has something new.
-func (c *Controller) getTask(ctx context.Context, r taskRequest) (model.Action, error) {
+func (c *modelWorker) getTask(ctx context.Context, r taskRequest) (model.Action, error) {
 	if !r.Wait {
 		return c.model.Action(r.ID)
 	}
@@ -267,7 +270,7 @@ func (c *Controller) getTask(ctx context.Context, r taskRequest) (model.Action, 
 }
 
 // postResolved resolves failed hooks.
-func (c *Controller) postResolved(_ context.Context, r control.ResolvedRequest) (none, error) {
+func (c *modelWorker) postResolved(_ context.Context, r control.ResolvedRequest) (none, error) {
 	mode := model.ResolveRetry
 	if r.NoRetry {
 		mode = model.ResolveSkip
@@ -300,7 +303,7 @@ func (c *Controller) postResolved(_ context.Context, r control.ResolvedRequest) 
 }
 
 // postSetLeader moves leadership.
-func (c *Controller) postSetLeader(_ context.Context, r control.LeaderRequest) (none, error) {
+func (c *modelWorker) postSetLeader(_ context.Context, r control.LeaderRequest) (none, error) {
 	if r.Application != "" && appOf(r.Unit) != r.Application {
 		return none{}, invalid("unit %q is not of application %q", r.Unit, r.Application)
 	}
@@ -308,7 +311,7 @@ func (c *Controller) postSetLeader(_ context.Context, r control.LeaderRequest) (
 }
 
 // unitName resolves "app/leader" and refuses units that are not there.
-func (c *Controller) unitName(ref string) (string, error) {
+func (c *modelWorker) unitName(ref string) (string, error) {
 	status, err := c.model.Status()
 	if err != nil {
 		return "", err

@@ -44,7 +44,7 @@ func (u *unit) spec(app model.ApplicationStatus, address netip.Addr, folder stri
 }
 
 // createPod makes the Pod object of a unit; one left over goes first.
-func (c *Controller) createPod(app model.ApplicationStatus, unit, node string) (*corev1.Pod, error) {
+func (c *modelWorker) createPod(app model.ApplicationStatus, unit, node string) (*corev1.Pod, error) {
 	owner, err := cluster.Get[*appsv1.StatefulSet](c.admin, c.info.Name, app.Name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the stateful set of %q: %w", app.Name, err)
@@ -64,7 +64,7 @@ func (c *Controller) createPod(app model.ApplicationStatus, unit, node string) (
 }
 
 // removePod deletes a Pod object, unless another one has its name by now.
-func (c *Controller) removePod(object *corev1.Pod) {
+func (c *modelWorker) removePod(object *corev1.Pod) {
 	live, err := cluster.Get[*corev1.Pod](c.admin, object.Namespace, object.Name)
 	if err != nil || live.UID != object.UID {
 		return

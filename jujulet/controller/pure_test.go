@@ -43,19 +43,21 @@ func TestStateFolder(t *testing.T) {
 
 func TestHookProcesses(t *testing.T) {
 	t.Parallel()
-	hook := []string{"JUJU_UNIT_NAME=foo/0", "JUJU_CONTEXT_ID=foo/0-start-0123"}
+	hook := []string{"JUJU_MODEL_NAME=dev", "JUJU_UNIT_NAME=foo/0", "JUJU_CONTEXT_ID=foo/0-start-0123"}
 	all := []process{
 		{pid: 1},
-		{pid: 10, parent: 1, args: []string{"/charm/bin/jujulet", AgentCommand, "--unit=foo/0"}},
-		{pid: 11, parent: 1, args: []string{"/charm/bin/jujulet", AgentCommand, "--unit=foo/1"}},
+		{pid: 10, parent: 1, args: []string{"/charm/bin/jujulet", AgentCommand, "--model=dev", "--unit=foo/0"}},
+		{pid: 11, parent: 1, args: []string{"/charm/bin/jujulet", AgentCommand, "--model=dev", "--unit=foo/1"}},
 		{pid: 20, parent: 10, env: hook},
 		{pid: 21, parent: 20, env: hook},
 		{pid: 22, parent: 1, env: []string{"JUJU_UNIT_NAME=foo/0"}}, // a watch that dropped its context
 		{pid: 30, parent: 11, env: []string{"JUJU_UNIT_NAME=foo/1", "JUJU_CONTEXT_ID=foo/1-start-0123"}},
 	}
-	require.Equal(t, []int{20}, hookProcesses(all, "foo/0"))
-	require.Equal(t, []int{10}, agentProcesses(all, "foo/0"))
-	require.Empty(t, hookProcesses(all, "foo/2"))
+	require.Equal(t, []int{20}, hookProcesses(all, "dev", "foo/0"))
+	require.Equal(t, []int{10}, agentProcesses(all, "dev", "foo/0"))
+	require.Empty(t, hookProcesses(all, "dev", "foo/2"))
+	require.Empty(t, hookProcesses(all, "other", "foo/0"), "a unit of another model has the name")
+	require.Empty(t, agentProcesses(all, "other", "foo/0"))
 	require.Equal(t, 7, parentOf([]byte("12 (a) b) S 7 12 12 0")))
 }
 

@@ -20,7 +20,7 @@ import (
 
 // reconcile makes Kubernetes objects and pods what the model asks for. It is
 // called after every change of the model, by one goroutine.
-func (c *Controller) reconcile(ctx context.Context) error {
+func (c *modelWorker) reconcile(ctx context.Context) error {
 	status, err := c.model.Status()
 	if err != nil {
 		return fmt.Errorf("cannot read the model: %w", err)
@@ -41,7 +41,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 }
 
 // ensureUnit starts what a living unit lacks, and ends the pod of a dead one.
-func (c *Controller) ensureUnit(ctx context.Context, status model.UnitStatus) {
+func (c *modelWorker) ensureUnit(ctx context.Context, status model.UnitStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u, running := c.units[status.Name]
@@ -58,7 +58,7 @@ func (c *Controller) ensureUnit(ctx context.Context, status model.UnitStatus) {
 
 // buryUnit ends the pod of a unit that has run its last hook and then forgets
 // the unit.
-func (c *Controller) buryUnit(name string, u *unit) {
+func (c *modelWorker) buryUnit(name string, u *unit) {
 	if u != nil {
 		u.stop()
 	}
@@ -75,7 +75,7 @@ func (c *Controller) buryUnit(name string, u *unit) {
 
 // poke has follow reconcile once more: the model does not know of everything
 // that it depends on.
-func (c *Controller) poke() {
+func (c *modelWorker) poke() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -83,7 +83,7 @@ func (c *Controller) poke() {
 }
 
 // stopForgotten ends pods of units that the model does not know any more.
-func (c *Controller) stopForgotten(status model.Status) {
+func (c *modelWorker) stopForgotten(status model.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.units)) {
@@ -97,7 +97,7 @@ func (c *Controller) stopForgotten(status model.Status) {
 }
 
 // ensureApplication makes the objects of an application as they should be.
-func (c *Controller) ensureApplication(app model.ApplicationStatus) error {
+func (c *modelWorker) ensureApplication(app model.ApplicationStatus) error {
 	if err := c.ensureAccount(app); err != nil {
 		return fmt.Errorf("cannot give rights to %q: %w", app.Name, err)
 	}
@@ -118,7 +118,7 @@ func (c *Controller) ensureApplication(app model.ApplicationStatus) error {
 }
 
 // ensureAccount gives an application the rights that go with its trust.
-func (c *Controller) ensureAccount(app model.ApplicationStatus) error {
+func (c *modelWorker) ensureAccount(app model.ApplicationStatus) error {
 	if trusted, known := c.trusted[app.Name]; known && trusted == app.Trust {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (c *Controller) ensureAccount(app model.ApplicationStatus) error {
 	if app.Trust {
 		rules = cluster.TrustedRules()
 	}
-	token, err := c.keys.token(app.Name)
+	token, err := c.keys.token(c.account(app.Name))
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func serviceAddress(s *corev1.Service) string {
 
 // ensureStatefulSet makes the StatefulSet, or brings its size and template up
 // to date; its uid stays.
-func (c *Controller) ensureStatefulSet(app model.ApplicationStatus) error {
+func (c *modelWorker) ensureStatefulSet(app model.ApplicationStatus) error {
 	wanted := statefulSet(c.info.Name, app)
 	live, err := cluster.Get[*appsv1.StatefulSet](c.admin, wanted.Namespace, wanted.Name)
 	if apierrors.IsNotFound(err) {
@@ -179,7 +179,7 @@ func (c *Controller) ensureStatefulSet(app model.ApplicationStatus) error {
 
 // ensureService makes a Service, or brings the ports that are Juju's up to
 // date; all else that somebody changed stays.
-func (c *Controller) ensureService(wanted *corev1.Service, opened []string) (*corev1.Service, error) {
+func (c *modelWorker) ensureService(wanted *corev1.Service, opened []string) (*corev1.Service, error) {
 	live, err := cluster.Get[*corev1.Service](c.admin, wanted.Namespace, wanted.Name)
 	if apierrors.IsNotFound(err) {
 		created, err := c.admin.Create(wanted)
@@ -202,7 +202,7 @@ func (c *Controller) ensureService(wanted *corev1.Service, opened []string) (*co
 
 // removeForgotten deletes the objects of applications that the model does not
 // know any more. What charms made goes by its owner, the StatefulSet.
-func (c *Controller) removeForgotten(status model.Status) error {
+func (c *modelWorker) removeForgotten(status model.Status) error {
 	sets, err := cluster.List[*appsv1.StatefulSet](c.admin, c.info.Name, labelManagedBy+"="+managedByJuju)
 	if err != nil {
 		return fmt.Errorf("cannot list stateful sets: %w", err)
@@ -219,7 +219,7 @@ func (c *Controller) removeForgotten(status model.Status) error {
 }
 
 // hasUnits reports whether pods of an application are still there.
-func (c *Controller) hasUnits(app string) bool {
+func (c *modelWorker) hasUnits(app string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, u := range c.units {
@@ -232,12 +232,12 @@ func (c *Controller) hasUnits(app string) bool {
 
 // removeObjects deletes all that an application had. The StatefulSet goes
 // last: while it is there, a restart finds the rest again.
-func (c *Controller) removeObjects(app string) error {
+func (c *modelWorker) removeObjects(app string) error {
 	delete(c.trusted, app)
 	if err := c.api.RemoveAccount(c.info.Name, app); err != nil {
 		return err
 	}
-	if err := c.keys.removeToken(app); err != nil {
+	if err := c.keys.removeToken(c.account(app)); err != nil {
 		return err
 	}
 	for _, object := range []struct {

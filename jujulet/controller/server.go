@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -27,22 +28,31 @@ const maxRequest = 16 << 20
 // gone keeps nothing.
 const maxWait = time.Minute
 
-// handler returns the control socket's handler.
+// handler returns the control socket's handler. What is about one model is the
+// worker's of that model.
 func (c *Controller) handler() http.Handler {
 	mux := http.NewServeMux()
 	plain(c, mux, "info", c.getInfo)
 	plain(c, mux, "shutdown", c.postShutdown)
-	c.operatorHandlers(mux)
-	c.clusterHandlers(mux)
-	mux.HandleFunc("POST /v1/debug-log", c.streamLogs)
-	mux.HandleFunc("POST /v1/journal", c.streamJournal)
-	mux.HandleFunc("POST /v1/shell", c.openShell)
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		worker, err := c.worker(r.URL.Query().Get(control.ModelParameter))
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		worker.requests.ServeHTTP(w, r)
+	})
 	mux.Handle(control.KubernetesPrefix+"/", http.StripPrefix(control.KubernetesPrefix, c.asAdmin(c.api.Handler())))
 	return mux
 }
 
+// logs is whose log takes what a handler has to say.
+type logs interface{ logger() *slog.Logger }
+
+func (c *Controller) logger() *slog.Logger { return c.log }
+
 // plain serves a call with one request and one answer.
-func plain[In, Out any](c *Controller, mux *http.ServeMux, name string, serve func(context.Context, In) (Out, error)) {
+func plain[In, Out any](c logs, mux *http.ServeMux, name string, serve func(context.Context, In) (Out, error)) {
 	mux.HandleFunc("POST /v1/"+name, func(w http.ResponseWriter, r *http.Request) {
 		var in In
 		if err := readRequest(r, &in); err != nil {
@@ -51,13 +61,13 @@ func plain[In, Out any](c *Controller, mux *http.ServeMux, name string, serve fu
 		}
 		out, err := serve(r.Context(), in)
 		if err != nil {
-			c.log.Debug("request refused", "request", name, "error", err)
+			c.logger().Debug("request refused", "request", name, "error", err)
 			refuse(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(out); err != nil {
-			c.log.Debug("cannot answer", "request", name, "error", err)
+			c.logger().Debug("cannot answer", "request", name, "error", err)
 		}
 	})
 }

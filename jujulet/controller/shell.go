@@ -30,7 +30,7 @@ type running interface {
 }
 
 // openShell serves a session: a command in a container or outside.
-func (c *Controller) openShell(w http.ResponseWriter, r *http.Request) {
+func (c *modelWorker) openShell(w http.ResponseWriter, r *http.Request) {
 	var request control.ShellRequest
 	if err := readRequest(r, &request); err != nil {
 		refuse(w, err)
@@ -79,7 +79,7 @@ func (c *Controller) upgrade(w http.ResponseWriter, r *http.Request, serve func(
 type starter func(ctx context.Context, command pod.Command) (running, error)
 
 // shellStarter decides where and what to run.
-func (c *Controller) shellStarter(r *control.ShellRequest) (starter, error) {
+func (c *modelWorker) shellStarter(r *control.ShellRequest) (starter, error) {
 	if r.Outside {
 		if r.Self {
 			r.Command = append([]string{control.BinaryInPod}, r.Command...)

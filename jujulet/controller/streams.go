@@ -17,7 +17,7 @@ import (
 var logLevels = []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
 
 // streamLogs sends log lines.
-func (c *Controller) streamLogs(w http.ResponseWriter, r *http.Request) {
+func (c *modelWorker) streamLogs(w http.ResponseWriter, r *http.Request) {
 	var request control.LogRequest
 	if err := readRequest(r, &request); err != nil {
 		refuse(w, err)
@@ -104,7 +104,7 @@ func isModule(module, named string) bool {
 }
 
 // streamJournal sends committed hooks.
-func (c *Controller) streamJournal(w http.ResponseWriter, r *http.Request) {
+func (c *modelWorker) streamJournal(w http.ResponseWriter, r *http.Request) {
 	var request control.JournalRequest
 	if err := readRequest(r, &request); err != nil {
 		refuse(w, err)

@@ -46,7 +46,7 @@ type sandbox interface {
 // unit is the kubelet's view of one unit: a sequence of pods, one at a time,
 // until stop is called.
 type unit struct {
-	c       *Controller
+	c       *modelWorker
 	name    string
 	app     string
 	ordinal int
@@ -198,7 +198,7 @@ func (u *unit) node() node { return u.c.nodes[u.ordinal%len(u.c.nodes)] }
 // folder makes the pod's control folder, empty. It is on the pods' tmpfs: what a
 // charm writes there is gone with the process.
 func (u *unit) folder() (string, error) {
-	path := filepath.Join(u.c.config.Runtime, podsFolder, "ctl", shortName(u.name))
+	path := filepath.Join(u.c.config.Runtime, podsFolder, "ctl", shortName(u.c.info.Name+"/"+u.name))
 	if err := os.RemoveAll(path); err != nil {
 		return "", fmt.Errorf("cannot clear %s: %w", path, err)
 	}
