@@ -31,6 +31,8 @@ part staticcheck go tool -modfile=go.tool.mod staticcheck ./...
 # of other packages would take the processors from them.
 # shellcheck disable=SC2046 # a list of packages
 part tests go test -count=1 -timeout 20m $(go list ./... | grep -v '/tests/pods$\|/tests/interop$')
+# A module of its own, for what it builds is Juju's; it prints what it has run.
+part conformance make --no-print-directory test-conformance
 part pods go test -count=1 -timeout 15m ./tests/pods
 part interop make --no-print-directory test-interop
 printf '== all: %s s\n' "$(($(date +%s) - start))"
