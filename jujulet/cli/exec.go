@@ -5,11 +5,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/drawbridge-k8s/drawbridge/jujulet/cli/render"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
 )
 
@@ -17,11 +20,16 @@ type execOptions struct {
 	tasks        taskOptions
 	units        []string
 	applications []string
+	machines     []string
 	command      string
 }
 
+// execWait is how long results of a command are waited for. Juju 3.6.
+const execWait = 5 * time.Minute
+
 func newExec(a *app) *cobra.Command {
-	o := &execOptions{tasks: taskOptions{app: a}}
+	o := &execOptions{tasks: taskOptions{app: a, silent: true}}
+	o.tasks.plain = func(tasks map[string]render.Task) error { return render.Outputs(a.Out, tasks) }
 	cmd := &cobra.Command{
 		Use:   "exec (--unit <unit> | --application <application>) -- <command> [<argument> ...]",
 		Short: "Run a command in a unit's hook context",
@@ -29,7 +37,10 @@ func newExec(a *app) *cobra.Command {
 they write is committed when the command exits 0.`,
 		Example: `    jujulet exec --unit drawbridge-k8s/0 -- relation-ids database
     jujulet exec --application drawbridge-k8s "config-get --format json"`,
-		Args: func(_ *cobra.Command, args []string) error { return o.parse(args) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			o.tasks.waits = cmd.Flags().Changed("wait")
+			return o.parse(args)
+		},
 		RunE: a.withClient(func(ctx context.Context, c *control.Client) error {
 			operation, err := c.Exec(ctx, control.ExecRequest{
 				Units: o.units, Applications: o.applications, Command: o.command, Timeout: o.tasks.wait,
@@ -44,32 +55,44 @@ they write is committed when the command exits 0.`,
 	flags.SetInterspersed(false)
 	flags.StringSliceVarP(&o.units, "unit", "u", nil, "Units, comma-separated; app/leader is one too")
 	flags.StringSliceVarP(&o.applications, "application", "a", nil, "Applications: every unit of them")
+	flags.StringSliceVar(&o.machines, "machine", nil, "Not supported: there are no machines")
+	ignoreBool(flags, "parallel", "operator")
+	ignoreString(flags, "execution-group")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "app" {
 			name = "application"
 		}
 		return pflag.NormalizedName(name)
 	})
-	o.tasks.addFlags(flags)
+	o.tasks.addFlags(flags, execWait)
 	return cmd
 }
 
 func (o *execOptions) parse(args []string) error {
-	if len(args) == 0 {
+	switch {
+	case o.tasks.background && o.tasks.waits:
+		return usageErrorf("cannot specify both --wait and --background")
+	case len(args) == 0:
 		return usageErrorf("no commands specified")
+	case len(o.units) == 0 && len(o.applications) == 0 && len(o.machines) == 0:
+		return usageErrorf("You must specify a target, either through --all, --machine, --application or --unit")
 	}
-	if len(o.units) == 0 && len(o.applications) == 0 {
-		return usageErrorf("You must specify a target, either through --application or --unit")
+	var wrong []string
+	for _, name := range o.applications {
+		if !isApplication(name) {
+			wrong = append(wrong, fmt.Sprintf("  %q is not a valid application name", name))
+		}
 	}
 	for _, unit := range o.units {
 		if !isUnit(unit) {
-			return usageErrorf("The following exec targets are not valid:\n  %q is not a valid unit name", unit)
+			wrong = append(wrong, fmt.Sprintf("  %q is not a valid unit name", unit))
 		}
 	}
-	for _, name := range o.applications {
-		if !isApplication(name) {
-			return usageErrorf("The following exec targets are not valid:\n  %q is not a valid application name", name)
-		}
+	if len(wrong) > 0 {
+		return usageErrorf("The following exec targets are not valid:\n%s", strings.Join(wrong, "\n"))
+	}
+	if len(o.machines) > 0 {
+		return runErrorf("unable to target machines with a k8s controller")
 	}
 	o.command = shellWords(args)
 	return nil

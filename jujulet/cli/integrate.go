@@ -14,18 +14,22 @@ import (
 
 func newIntegrate(a *app) *cobra.Command {
 	var ends [2]string
-	return &cobra.Command{
+	via := refusals{"via": "there is one network"}
+	cmd := &cobra.Command{
 		Use:               "integrate <application>[:<endpoint>] <application>[:<endpoint>]",
 		Aliases:           []string{"relate"},
 		Short:             "Integrate two applications",
 		Example:           "    jujulet integrate client-k8s:database drawbridge-k8s:database",
 		ValidArgsFunction: a.completeEndpoints(),
 		Args:              twoEndpoints(&ends, "an integration must involve two applications"),
+		PreRunE:           func(cmd *cobra.Command, _ []string) error { return via.check(cmd.Flags()) },
 		RunE: a.withClient(func(ctx context.Context, c *control.Client) error {
 			_, err := c.Integrate(ctx, ends[0], ends[1])
 			return err
 		}),
 	}
+	via.add(cmd.Flags())
+	return cmd
 }
 
 // twoEndpoints parses "app[:endpoint] app[:endpoint]".

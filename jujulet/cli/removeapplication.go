@@ -22,6 +22,7 @@ type removeApplicationOptions struct {
 	applications []string
 	noPrompt     bool
 	force        bool
+	noWait       bool
 	dryRun       bool
 }
 
@@ -41,6 +42,9 @@ func newRemoveApplication(a *app) *cobra.Command {
 					return usageErrorf("invalid application name %q", name)
 				}
 			}
+			if o.noWait && !o.force {
+				return usageErrorf("--no-wait without --force not valid")
+			}
 			o.applications = args
 			return nil
 		},
@@ -48,6 +52,7 @@ func newRemoveApplication(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.noPrompt, "no-prompt", false, "Do not ask for confirmation")
 	cmd.Flags().BoolVar(&o.force, "force", false, "Do not wait for the units' hooks")
+	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "With --force: as --force")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Print what would be removed and change nothing")
 	return cmd
 }

@@ -58,7 +58,10 @@ func newRoot(a *app) *cobra.Command {
 	addAll(root, groupMachine, newUp(a), newDown(a), newTour(a), newCluster(a), newShell(a), newKill(a), newSetLeader(a), newFire(a))
 	addAll(root, groupModel, newDeploy(a), newConfig(a), newIntegrate(a), newRemoveRelation(a), newScaleApplication(a),
 		newRemoveApplication(a), newTrust(a), newRun(a), newExec(a), newResolved(a))
+	addAll(root, groupModel, newAddUnit(a), newRemoveUnit(a), newCancelTask(a), newSSH(a), newSCP(a),
+		newAddSecret(a), newUpdateSecret(a), newGrantSecret(a), newRevokeSecret(a), newRemoveSecret(a))
 	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a), newVersion(a))
+	addAll(root, groupObserve, newOperations(a), newShowOperation(a), newActions(a), newShowAction(a), newSecrets(a), newShowSecret(a))
 	refuseUnknownHelp(root)
 	return root
 }
@@ -103,20 +106,6 @@ func unknownHelp(root *cobra.Command, args []string) error {
 		return nil
 	}
 	return unknownCommand(root, name)
-}
-
-// newVersion is juju's verb for what --version prints.
-func newVersion(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of jujulet",
-		Example: "    jujulet version",
-		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			a.printf("%s\n", a.Version)
-			return nil
-		},
-	}
 }
 
 func addAll(root *cobra.Command, group string, commands ...*cobra.Command) {

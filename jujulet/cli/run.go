@@ -5,15 +5,15 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"github.com/drawbridge-k8s/drawbridge/jujulet/cli/render"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
 )
 
@@ -36,33 +36,57 @@ standard error, results on standard output. Values are read as YAML; a dot in a 
 		Example: `    jujulet run drawbridge-k8s/leader get-endpoints
     jujulet run client-k8s/0 query sql="SELECT 1" --format json`,
 		ValidArgsFunction: a.completeUnits(),
-		Args:              func(_ *cobra.Command, args []string) error { return o.parse(args) },
-		RunE:              a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
+		Args: func(cmd *cobra.Command, args []string) error {
+			o.tasks.waits = cmd.Flags().Changed("wait")
+			return o.parse(args)
+		},
+		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.paramsFile, "params", "", "Path to a YAML file of parameters")
 	flags.BoolVar(&o.stringArgs, "string-args", false, "Take values as text, not as YAML")
-	o.tasks.addFlags(flags)
+	o.tasks.plain = func(tasks map[string]render.Task) error { return render.Tasks(a.Out, tasks) }
+	o.tasks.addFlags(flags, runWait)
 	return cmd
 }
 
+// actionPattern is what an action, and a parameter of one, may be called.
+var actionPattern = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$`)
+
 func (o *runOptions) parse(args []string) error {
-	for len(args) > 0 && isUnit(args[0]) {
-		o.units = append(o.units, args[0])
-		args = args[1:]
+	applications := map[string]bool{}
+	for ; len(args) > 0 && o.action == ""; args = args[1:] {
+		switch {
+		case isUnit(args[0]):
+			application, _, _ := strings.Cut(args[0], "/")
+			applications[application] = true
+			o.units = append(o.units, args[0])
+		case actionPattern.MatchString(args[0]):
+			o.action = args[0]
+		default:
+			return usageErrorf("invalid unit or action name %q", args[0])
+		}
 	}
 	switch {
-	case len(o.units) == 0 && len(args) > 0 && strings.Contains(args[0], "/"):
-		return usageErrorf("invalid unit or action name %q", args[0])
+	case o.tasks.background && o.tasks.waits:
+		return usageErrorf("cannot specify both --wait and --background")
 	case len(o.units) == 0:
 		return usageErrorf("no unit specified")
-	case len(args) == 0:
+	case o.action == "":
 		return usageErrorf("no action specified")
+	case len(applications) > 1:
+		return usageErrorf("all units must be of the same application")
 	}
-	o.action, o.pairs = args[0], args[1:]
+	o.pairs = args
 	for _, pair := range o.pairs {
-		if key, _, found := strings.Cut(pair, "="); !found || key == "" {
+		keys, _, found := strings.Cut(pair, "=")
+		if !found {
 			return usageErrorf("argument %q must be of the form key.key.key...=value", pair)
+		}
+		for key := range strings.SplitSeq(keys, ".") {
+			if !actionPattern.MatchString(key) {
+				return usageErrorf("key %q must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric and hyphens", key)
+			}
 		}
 	}
 	return nil
@@ -100,57 +124,23 @@ func (o *runOptions) params() (map[string]any, error) {
 				return nil, runErrorf("cannot read parameter %q as YAML: %v", key, err)
 			}
 		}
-		if err := nest(params, strings.Split(key, "."), value); err != nil {
-			return nil, err
-		}
+		nest(params, strings.Split(key, "."), value)
 	}
 	return params, nil
 }
 
-// nest sets a value below a path of keys.
-func nest(into map[string]any, path []string, value any) error {
+// nest sets a value below a path of keys. Juju 3.6: what stands in the way is replaced.
+func nest(into map[string]any, path []string, value any) {
 	for _, key := range path[:len(path)-1] {
 		next, ok := into[key].(map[string]any)
 		if !ok {
-			if _, taken := into[key]; taken {
-				return runErrorf("cannot set parameter %q: it already has a value", strings.Join(path, "."))
-			}
 			next = map[string]any{}
 			into[key] = next
 		}
 		into = next
 	}
 	into[path[len(path)-1]] = value
-	return nil
 }
 
-// defaultWait is how long results are waited for.
-const defaultWait = 60 * time.Second
-
-// withoutOutput returns an action's own results.
-func withoutOutput(results map[string]any) map[string]any {
-	own := maps.Clone(results)
-	maps.DeleteFunc(own, func(key string, _ any) bool {
-		switch key {
-		case "return-code", "stdout", "stderr", "stdout-encoding", "stderr-encoding":
-			return true
-		}
-		return false
-	})
-	return own
-}
-
-// returnCode is the exit code of an action's process; 0 if it has none.
-func returnCode(results map[string]any) int {
-	switch code := results["return-code"].(type) {
-	case float64:
-		return int(code)
-	case int:
-		return code
-	case string:
-		n := 0
-		_, _ = fmt.Sscan(code, &n)
-		return n
-	}
-	return 0
-}
+// runWait is how long results of an action are waited for. Juju 3.6.
+const runWait = 60 * time.Second

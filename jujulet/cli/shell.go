@@ -19,6 +19,8 @@ import (
 type shellOptions struct {
 	app     *app
 	request control.ShellRequest
+	// noTerminal keeps the command from having one.
+	noTerminal bool
 }
 
 func newShell(a *app) *cobra.Command {
@@ -68,23 +70,25 @@ func (o *shellOptions) parse(cmd *cobra.Command, args []string) error {
 }
 
 func (o *shellOptions) run(ctx context.Context, c *control.Client) error {
+	code, err := o.start(ctx, c)
+	if err == nil && code != 0 {
+		err = exitSilently(code)
+	}
+	return err
+}
+
+// start runs the command with our streams, and with a terminal if we have one, and returns its exit code.
+func (o *shellOptions) start(ctx context.Context, c *control.Client) (int, error) {
 	streams := control.Streams{Stdin: o.app.In, Stdout: o.app.Out, Stderr: o.app.Err}
 	restore := func() {}
-	if input, ok := o.app.In.(*os.File); ok && isTerminal(input) && isTerminal(o.app.Out) {
+	if input, ok := o.app.In.(*os.File); ok && !o.noTerminal && isTerminal(input) && isTerminal(o.app.Out) {
 		var err error
 		if restore, err = o.terminal(input, &streams); err != nil {
-			return err
+			return -1, err
 		}
 	}
-	code, err := c.Shell(ctx, o.request, streams)
-	restore()
-	switch {
-	case err != nil:
-		return err
-	case code != 0:
-		return exitSilently(code)
-	}
-	return nil
+	defer restore()
+	return c.Shell(ctx, o.request, streams)
 }
 
 // terminal asks for a terminal at the other end, makes ours raw and follows its size.

@@ -80,10 +80,18 @@ type Relation struct {
 	Requirer  string `json:"requirer"`
 }
 
-// ScaleRequest sets the number of units.
+// ApplicationRequest names an application.
+type ApplicationRequest struct {
+	Application string `json:"application"`
+}
+
+// ScaleRequest sets the number of units, or (Change not 0) changes it.
 type ScaleRequest struct {
 	Application string `json:"application"`
 	Units       int    `json:"units"`
+	Change      int    `json:"change,omitempty"`
+	// Force removes surplus units without their hooks.
+	Force bool `json:"force,omitempty"`
 }
 
 // RemoveRequest removes an application. Force skips the hooks of its units.
@@ -106,10 +114,7 @@ type RunRequest struct {
 }
 
 // Operation is a group of tasks enqueued together.
-type Operation struct {
-	ID    string         `json:"id"`
-	Tasks []model.Action `json:"tasks"`
-}
+type Operation = model.Operation
 
 // ExecRequest runs a shell command in a hook context ("juju exec"). Units,
 // "app/leader" and whole applications may be named.
@@ -157,16 +162,6 @@ const (
 type KillRequest struct {
 	Target KillTarget `json:"target"`
 	Unit   string     `json:"unit"`
-}
-
-// Secret is a charm's secret, shown to whoever owns the machine.
-type Secret struct {
-	URI         string            `json:"uri"`
-	Label       string            `json:"label,omitempty"`
-	Description string            `json:"description,omitempty"`
-	Owner       string            `json:"owner"` // application or unit name
-	Revision    int               `json:"revision"`
-	Content     map[string]string `json:"content,omitempty"` // only with reveal
 }
 
 // LogRequest selects log lines. The zero value is everything kept, then end.

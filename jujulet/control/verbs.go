@@ -73,7 +73,13 @@ func (c *Client) RemoveRelation(ctx context.Context, a, b string) error {
 
 // Scale sets the number of units; hooks follow.
 func (c *Client) Scale(ctx context.Context, application string, units int) error {
-	return c.call(ctx, "scale-application", ScaleRequest{application, units}, nil)
+	return c.call(ctx, "scale-application", ScaleRequest{Application: application, Units: units}, nil)
+}
+
+// ChangeScale adds units, or removes some, and returns how many there will be; hooks follow.
+func (c *Client) ChangeScale(ctx context.Context, r ScaleRequest) (int, error) {
+	var out int
+	return out, c.call(ctx, "scale-application", r, &out)
 }
 
 // RemoveApplication begins the removal of an application; hooks follow.
@@ -125,24 +131,6 @@ func (c *Client) Status(ctx context.Context) (model.Status, error) {
 	return out, c.call(ctx, "status", nil, &out)
 }
 
-// ShowSecret returns a secret by its URI, bare id or owner's label; reveal
-// adds the content of the latest revision.
-func (c *Client) ShowSecret(ctx context.Context, ref string, reveal bool) (Secret, error) {
-	var out Secret
-	return out, c.call(ctx, "show-secret", secretRequest{Ref: ref, Reveal: reveal}, &out)
-}
-
-// Secrets lists all secrets without content.
-func (c *Client) Secrets(ctx context.Context) ([]Secret, error) {
-	var out []Secret
-	return out, c.call(ctx, "secrets", nil, &out)
-}
-
-type secretRequest struct {
-	Ref    string `json:"ref"`
-	Reveal bool   `json:"reveal"`
-}
-
 // Resolved retries, or skips, the failed hook of units.
 func (c *Client) Resolved(ctx context.Context, r ResolvedRequest) error {
 	return c.call(ctx, "resolved", r, nil)
@@ -153,9 +141,22 @@ func (c *Client) SetLeader(ctx context.Context, application, unit string) error 
 	return c.call(ctx, "set-leader", LeaderRequest{application, unit}, nil)
 }
 
-// Cancel cancels a pending task, or aborts a running one.
-func (c *Client) Cancel(ctx context.Context, id string) error {
-	return c.call(ctx, "cancel", taskRequest{ID: id}, nil)
+// Cancel cancels a pending task, or aborts a running one, and returns it as it is then.
+func (c *Client) Cancel(ctx context.Context, id string) (model.Action, error) {
+	var out model.Action
+	return out, c.call(ctx, "cancel", taskRequest{ID: id}, &out)
+}
+
+// Actions returns the actions of an application's charm, by name.
+func (c *Client) Actions(ctx context.Context, application string) (map[string]model.ActionSpec, error) {
+	var out map[string]model.ActionSpec
+	return out, c.call(ctx, "actions", ApplicationRequest{Application: application}, &out)
+}
+
+// Operations lists all operations with their tasks, oldest first.
+func (c *Client) Operations(ctx context.Context) ([]Operation, error) {
+	var out []Operation
+	return out, c.call(ctx, "operations", nil, &out)
 }
 
 // Fire queues a hook on a unit.

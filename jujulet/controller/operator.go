@@ -29,9 +29,7 @@ func (c *modelWorker) operatorHandlers(mux *http.ServeMux) {
 	plain(c, mux, "remove-relation", func(_ context.Context, r control.Endpoints) (none, error) {
 		return none{}, c.model.RemoveRelation(r.A, r.B)
 	})
-	plain(c, mux, "scale-application", func(_ context.Context, r control.ScaleRequest) (none, error) {
-		return none{}, c.model.Scale(r.Application, r.Units)
-	})
+	plain(c, mux, "scale-application", c.postScale)
 	plain(c, mux, "remove-application", c.postRemoveApplication)
 	plain(c, mux, "trust", func(_ context.Context, r control.TrustRequest) (none, error) {
 		return none{}, c.model.SetTrust(r.Application, r.Trust)
@@ -39,8 +37,11 @@ func (c *modelWorker) operatorHandlers(mux *http.ServeMux) {
 	plain(c, mux, "run", c.postRun)
 	plain(c, mux, "exec", c.postExec)
 	plain(c, mux, "task", c.getTask)
-	plain(c, mux, "cancel", func(_ context.Context, r taskRequest) (none, error) {
-		return none{}, c.model.CancelAction(r.ID)
+	plain(c, mux, "cancel", func(_ context.Context, r taskRequest) (model.Action, error) {
+		if err := c.model.CancelAction(r.ID); err != nil {
+			return model.Action{}, err
+		}
+		return c.model.Action(r.ID)
 	})
 	plain(c, mux, "resolved", c.postResolved)
 	plain(c, mux, "set-leader", c.postSetLeader)
@@ -53,8 +54,11 @@ func (c *modelWorker) operatorHandlers(mux *http.ServeMux) {
 	})
 	plain(c, mux, "kill", c.postKill)
 	plain(c, mux, "changed", c.getChanged)
-	plain(c, mux, "show-secret", c.getSecret)
-	plain(c, mux, "secrets", c.getSecrets)
+	plain(c, mux, "actions", func(_ context.Context, r control.ApplicationRequest) (map[string]model.ActionSpec, error) {
+		return c.model.ActionSpecs(r.Application)
+	})
+	plain(c, mux, "operations", func(context.Context, none) ([]control.Operation, error) { return c.model.Operations() })
+	c.secretHandlers(mux)
 }
 
 // taskRequest is control's request for a task.
@@ -210,49 +214,81 @@ func (c *modelWorker) postIntegrate(_ context.Context, r control.Endpoints) (con
 	return relation, nil
 }
 
+// postScale sets or changes the number of units and returns it.
+func (c *modelWorker) postScale(_ context.Context, r control.ScaleRequest) (int, error) {
+	units, err := r.Units, error(nil)
+	if r.Change == 0 {
+		err = c.model.Scale(r.Application, r.Units)
+	} else {
+		units, err = c.model.ChangeScale(r.Application, r.Change)
+	}
+	if err == nil && r.Force {
+		err = c.removeDying(r.Application)
+	}
+	return units, err
+}
+
 // postRemoveApplication begins the removal of an application.
 func (c *modelWorker) postRemoveApplication(_ context.Context, r control.RemoveRequest) (none, error) {
 	if err := c.model.RemoveApplication(r.Application); err != nil || !r.Force {
 		return none{}, err
 	}
+	return none{}, c.removeDying(r.Application)
+}
+
+// removeDying forgets the dying units of an application without their hooks.
+func (c *modelWorker) removeDying(app string) error {
 	status, err := c.model.Status()
 	if err != nil {
-		return none{}, err
+		return err
 	}
-	for _, unit := range slices.Sorted(maps.Keys(status.Applications[r.Application].Units)) {
+	units := status.Applications[app].Units
+	for _, unit := range slices.Sorted(maps.Keys(units)) {
+		if units[unit].Life == model.Alive {
+			continue
+		}
 		if err := c.model.RemoveUnitNow(unit); err != nil {
-			return none{}, err
+			return err
 		}
 	}
-	return none{}, nil
+	return nil
 }
 
 // postRun enqueues an action.
 func (c *modelWorker) postRun(_ context.Context, r control.RunRequest) (control.Operation, error) {
-	id, tasks, err := c.model.EnqueueAction(r.Units, r.Action, r.Params)
-	return control.Operation{ID: id, Tasks: tasks}, err
+	return c.model.Enqueue(r.Units, r.Action, r.Params)
 }
 
-// postExec enqueues a command on units and all units of applications.
+// postExec enqueues a command on units and all units of applications, each once. Juju 3.6: leaders are looked up first,
+// so that one without a leader is an error of the whole.
 func (c *modelWorker) postExec(_ context.Context, r control.ExecRequest) (control.Operation, error) {
-	units := slices.Clone(r.Units)
 	status, err := c.model.Status()
 	if err != nil {
 		return control.Operation{}, err
+	}
+	units := map[string]bool{}
+	for _, unit := range r.Units {
+		if app, ok := strings.CutSuffix(unit, "/leader"); ok {
+			if unit = status.Applications[app].Leader; unit == "" {
+				return control.Operation{}, notFound("could not determine leader for %q", app)
+			}
+		}
+		units[unit] = true
 	}
 	for _, app := range r.Applications {
 		known, ok := status.Applications[app]
 		if !ok {
 			return control.Operation{}, notFound("application %q not found", app)
 		}
-		units = append(units, slices.Sorted(maps.Keys(known.Units))...)
+		for unit := range known.Units {
+			units[unit] = true
+		}
 	}
 	params := map[string]any{"command": r.Command}
 	if r.Timeout > 0 {
 		params["timeout"] = r.Timeout.String()
 	}
-	id, tasks, err := c.model.EnqueueAction(units, model.ExecAction, params)
-	return control.Operation{ID: id, Tasks: tasks}, err
+	return c.model.Enqueue(slices.Sorted(maps.Keys(units)), model.ExecAction, params)
 }
 
 // getTask returns a task, at once or when it has something new.

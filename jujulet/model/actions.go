@@ -230,6 +230,23 @@ func (m *Model) WaitAction(ctx context.Context, id string, logged int) (Action, 
 	}
 }
 
+// ActionSpecs returns the actions that an application's charm defines, by name.
+func (m *Model) ActionSpecs(app string) (map[string]ActionSpec, error) {
+	var out map[string]ActionSpec
+	err := m.view(func(t *txn) error {
+		a, err := t.app(app)
+		if err != nil {
+			return err
+		}
+		c, err := t.charm(a.Charm)
+		if err == nil {
+			out = c.Actions
+		}
+		return err
+	})
+	return out, err
+}
+
 // Actions lists all actions, oldest first.
 func (m *Model) Actions() ([]Action, error) {
 	var out []Action

@@ -19,28 +19,51 @@ func (m *Model) Scale(app string, units int) error {
 		if err != nil {
 			return err
 		}
-		if a.Life != Alive {
-			return errf(Invalid, "application %q is no longer alive", app)
+		return t.scale(a, units)
+	})
+}
+
+// ChangeScale adds to the number of units, or takes from it, and returns the new one.
+func (m *Model) ChangeScale(app string, change int) (int, error) {
+	units := 0
+	err := m.update(func(t *txn) error {
+		a, err := t.app(app)
+		if KindOf(err) == NotFound {
+			return errf(NotFound, "application %q does not exist", app)
 		}
-		a.Scale = units
-		if err := t.putApp(a); err != nil {
-			return err
-		}
-		all, err := t.units(app)
 		if err != nil {
 			return err
 		}
-		slices.Reverse(all)
-		for _, u := range all {
-			if u.Ordinal >= units && u.Life == Alive {
-				u.Life = Dying
-				if err := t.putUnit(u); err != nil {
-					return err
-				}
+		if units = a.Scale + change; units < 0 {
+			return errf(Invalid, "cannot remove more units than currently exist not valid")
+		}
+		return t.scale(a, units)
+	})
+	return units, err
+}
+
+func (t *txn) scale(a *appDoc, units int) error {
+	if a.Life != Alive {
+		return errf(Invalid, "application %q is no longer alive", a.Name)
+	}
+	a.Scale = units
+	if err := t.putApp(a); err != nil {
+		return err
+	}
+	all, err := t.units(a.Name)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(all)
+	for _, u := range all {
+		if u.Ordinal >= units && u.Life == Alive {
+			u.Life = Dying
+			if err := t.putUnit(u); err != nil {
+				return err
 			}
 		}
-		return t.addUnits(a)
-	})
+	}
+	return t.addUnits(a)
 }
 
 // RemoveApplication begins the removal of an application: its relations and
