@@ -25,8 +25,14 @@ import (
 //   - colour only on a terminal, and never with NO_COLOR set;
 //   - --format json and yaml keep every name of juju's and sort what has no order of its own.
 
-// infof writes a line of progress to standard error.
-func (a *app) infof(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n", args...) }
+// infof writes progress to standard error: a line, or lines that end as they say. Juju 3.6 does not double a line's end.
+func (a *app) infof(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	fmt.Fprint(a.Err, text)
+}
 
 // printf writes a result to standard output.
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }

@@ -64,7 +64,8 @@ func (o *taskOptions) follow(ctx context.Context, c *control.Client, operation c
 		return nil
 	}
 	if len(operation.Errors) > 0 {
-		o.app.infof("Some actions could not be scheduled:\n%s\n\n", strings.Join(operation.Errors, "\n"))
+		o.app.infof("Some actions could not be scheduled:\n%s\n", strings.Join(operation.Errors, "\n"))
+		o.app.infof("")
 	}
 	if o.background {
 		return o.scheduled(operation)
