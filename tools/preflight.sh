@@ -11,14 +11,24 @@ say() { printf '%s\n' "$*"; }
 die() { printf 'ERROR %s\n' "$*" >&2; exit 1; }
 
 [ "$(uname -s)" = Linux ] || die "cannot run here: jujulet makes pods from Linux namespaces, and this is $(uname -s). Use a Debian machine or virtual machine."
-[ "$(id -u)" = 0 ] || die "cannot make pods: network and mount namespaces need root. Run as root: sudo -E make $*"
+root=""
+[ "$(id -u)" != 0 ] || root=1
+[ -n "$root" ] || [ "${1:-}" != test ] || die "cannot test: the tests need root. Run as root: sudo -E make $*"
 command -v go >/dev/null 2>&1 || die "cannot find go. Install Go 1.26.5 or newer: https://go.dev/dl/"
 go env GOVERSION | awk '{
 	split(substr($1, 3), v, "."); n = v[1] * 1000000 + v[2] * 1000 + v[3]
 	if (n < 1026005) { printf "ERROR cannot build with %s: Go 1.26.5 or newer is needed (https://go.dev/dl/)\n", $1 > "/dev/stderr"; exit 1 }
 }'
-if ! unshare --mount --net --pid --fork true 2>/dev/null; then
-	die "cannot make namespaces: unshare(2) was refused. In a container, start it with the right to make namespaces (SYS_ADMIN and NET_ADMIN)."
+may() { unshare "$@" --mount --net --pid --fork true 2>/dev/null; }
+if ! may && ! may --user --map-root-user; then
+	forbids() { # setting value cure
+		[ "$(cat "/proc/sys/$(echo "$1" | tr . /)" 2>/dev/null)" != "$2" ] ||
+			die "cannot make namespaces: $1 is $2. Allow them with: sudo sysctl -w $1=$3, or run as root, with sudo -E"
+	}
+	forbids user.max_user_namespaces 0 10000
+	forbids kernel.unprivileged_userns_clone 0 1
+	forbids kernel.apparmor_restrict_unprivileged_userns 1 0
+	die "cannot make namespaces: unshare(2) was refused. Run as root: sudo -E make $*. In a container, start it with the right to make namespaces: --privileged, or --security-opt seccomp=unconfined --security-opt systempaths=unconfined."
 fi
 
 packages=""
@@ -49,6 +59,7 @@ test | test-interop)
 esac
 [ -n "$packages" ] || exit 0
 
+[ -n "$root" ] || die "cannot install packages: this needs root. Run: sudo apt-get install --no-install-recommends$packages"
 say "install with: apt-get install --no-install-recommends$packages"
 if [ "${YES:-}" != 1 ] && [ "${CI:-}" != true ]; then
 	[ -t 0 ] || die "cannot ask: no terminal. Run the command above, or set YES=1."

@@ -37,6 +37,7 @@ const patience = 60 * time.Second
 // cluster is a cluster process of a test, started by the program as a user starts it.
 type cluster struct {
 	*control.Client
+	who   account
 	state string
 	foot  *footprint
 
@@ -46,14 +47,15 @@ type cluster struct {
 }
 
 // newCluster starts a cluster. It ends with the test, and must leave nothing behind.
-func newCluster(t *testing.T, name string) *cluster {
+func newCluster(t *testing.T, name string, who account) *cluster {
 	t.Helper()
-	state, err := controller.StateFolder(filepath.Join(built.folder, name), os.Getenv)
+	state, err := controller.StateFolder(filepath.Join(who.folder, name), os.Getenv)
 	require.NoError(t, err)
-	c := &cluster{state: state, foot: newFootprint(state), news: make(chan struct{})}
-	c.Client = control.New(control.SocketPath(controller.RuntimeFolder(state)))
+	c := &cluster{who: who, state: state, foot: newFootprint(state), news: make(chan struct{})}
+	c.Client = control.New("")
 	t.Cleanup(func() { c.end(t) })
 	c.up(t)
+	c.Client = control.New(control.SocketPath(controller.RuntimeFolder(state))) // the same in each of its lives
 	ctx, cancel := context.WithCancel(context.Background())
 	var following sync.WaitGroup
 	following.Go(func() { c.follow(ctx) })
@@ -86,7 +88,8 @@ func (c *cluster) jujulet(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, built.jujulet, args...)
-	cmd.Env = append(os.Environ(), "JUJULET_STATE="+c.state, "NO_COLOR=1")
+	c.who.become(cmd)
+	cmd.Env = append(cmd.Env, "JUJULET_STATE="+c.state, "NO_COLOR=1")
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

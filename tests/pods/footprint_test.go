@@ -22,6 +22,7 @@ import (
 // process, also those whose parents have died.
 type footprint struct {
 	state      string
+	runtime    string          // its runtime folder
 	processes  map[int]string  // when each began; numbers are used again
 	namespaces map[string]bool // "net:[4026532193]"
 }
@@ -29,7 +30,7 @@ type footprint struct {
 func newFootprint(state string) *footprint { return &footprint{state: state} }
 
 // namespaceKinds are the kinds that pods have of their own.
-var namespaceKinds = []string{"mnt", "net", "pid", "uts", "ipc"}
+var namespaceKinds = []string{"mnt", "net", "pid", "uts", "ipc", "user"}
 
 // collect looks at a cluster process and all its descendants.
 func (f *footprint) collect(pid int) {
@@ -38,7 +39,7 @@ func (f *footprint) collect(pid int) {
 	for child, p := range all {
 		children[p.parent] = append(children[p.parent], child)
 	}
-	f.processes, f.namespaces = map[int]string{}, map[string]bool{}
+	f.processes, f.namespaces, f.runtime = map[int]string{}, map[string]bool{}, controller.RuntimeFolder(f.state)
 	own := namespacesOf(os.Getpid())
 	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
 		todo = append(todo, children[todo[0]]...)
@@ -70,11 +71,19 @@ func (f *footprint) alive() []string {
 
 // left lists what is still there of the cluster.
 func (f *footprint) left() []string {
-	all := f.alive()
-	runtime := controller.RuntimeFolder(f.state)
+	all := append(f.alive(), f.mounts()...)
+	if _, err := os.Lstat(f.runtime); err == nil {
+		all = append(all, "folder "+f.runtime)
+	}
+	return all
+}
+
+// mounts lists the mounts that are still there of the cluster.
+func (f *footprint) mounts() []string {
+	var all []string
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
-		held := strings.Contains(line, f.state) || strings.Contains(line, runtime)
+		held := strings.Contains(line, f.state) || strings.Contains(line, f.runtime)
 		for name := range f.namespaces {
 			held = held || strings.Contains(line, name)
 		}
@@ -82,11 +91,11 @@ func (f *footprint) left() []string {
 			all = append(all, "mount "+strings.TrimSpace(line))
 		}
 	}
-	if _, err := os.Lstat(runtime); err == nil {
-		all = append(all, "folder "+runtime)
-	}
 	return all
 }
+
+// text is what is left, to be read.
+func (f *footprint) text() string { return strings.Join(f.left(), "\n") }
 
 // requireGone waits a moment for the kernel to clear away the last processes, and fails with what stays.
 func (f *footprint) requireGone(t *testing.T) {

@@ -45,6 +45,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
+	if err := os.Chmod(folder, 0o755); err != nil { // the ordinary user of some tests uses what is built
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	ending := make(chan os.Signal, 1)
 	signal.Notify(ending, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	go func() {
@@ -62,7 +66,7 @@ func run(m *testing.M) int {
 
 // endAll ends the clusters of tests that were broken off.
 func endAll(folder string) {
-	for _, pattern := range []string{"*/model.db", "*/tour/model.db"} {
+	for _, pattern := range []string{"*/model.db", "*/tour/model.db", "*/*/model.db"} {
 		files, _ := filepath.Glob(filepath.Join(folder, pattern))
 		for _, file := range files {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -47,7 +47,7 @@ const optionAbout = "expose-external"
 // TestControllerKilled kills the cluster process by SIGKILL at five moments of a deployment and its switches. What was
 // acknowledged stays, the Service stays the same one, and the story comes to its end.
 func TestControllerKilled(t *testing.T) {
-	c := newCluster(t, "killed")
+	c := newCluster(t, "killed", asRoot())
 	random := rand.New(rand.NewPCG(*seed, 0))
 	t.Logf("seed %d (-seed to choose)", *seed)
 	r := &resumed{cluster: c}

@@ -22,7 +22,7 @@ const (
 // TestCluster is what shares one cluster: two units of the charm, one backend, two clients.
 func TestCluster(t *testing.T) {
 	began := time.Now()
-	c := newCluster(t, "shared")
+	c := newCluster(t, "shared", asRoot())
 	lease := beginLease(t, c)
 	c.deploy(t, deployBackend())
 	c.deploy(t, deployBridge(2))

@@ -62,15 +62,16 @@ func (r *tourRun) story() string {
 }
 
 // startTour begins a tour. It is killed with the test if it still runs, and its cluster ended.
-func startTour(t *testing.T) *tourRun {
+func startTour(t *testing.T, who account) *tourRun {
 	t.Helper()
-	out := filepath.Join(built.folder, strings.ReplaceAll(t.Name(), "/", "-"))
+	out := filepath.Join(who.folder, strings.ReplaceAll(t.Name(), "/", "-"))
 	state, err := controller.StateFolder(filepath.Join(out, "tour"), os.Getenv)
 	require.NoError(t, err)
 	r := &tourRun{out: out, state: state, foot: newFootprint(state)}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // its promise
 	r.cmd = exec.CommandContext(ctx, built.jujulet, "tour", "--charms", built.charms, "--out", out)
-	r.cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	who.become(r.cmd)
+	r.cmd.Env = append(r.cmd.Env, "NO_COLOR=1")
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(unix.SIGINT) }
 	r.cmd.WaitDelay = 30 * time.Second
@@ -89,11 +90,12 @@ func startTour(t *testing.T) *tourRun {
 // watch collects the namespaces of the tour's cluster until the process ends or enough holds.
 func (r *tourRun) watch(t *testing.T, ended <-chan struct{}, enough func(units int) bool) {
 	t.Helper()
-	client := control.New(control.SocketPath(controller.RuntimeFolder(r.state)))
-	defer client.Close()
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	for {
+		// Where the socket is shows when the cluster is up.
+		client := control.New(control.SocketPath(controller.RuntimeFolder(r.state)))
+		defer client.Close()
 		if info, err := client.Info(t.Context()); err == nil {
 			r.foot.collect(info.PID)
 			running := 0
@@ -135,9 +137,12 @@ func (r *tourRun) requireNothingLeft(t *testing.T) {
 	}
 }
 
-func TestTour(t *testing.T) {
+func TestTour(t *testing.T) { testTour(t, asRoot()) }
+
+// testTour makes the tour as some user, and checks what is promised of it.
+func testTour(t *testing.T, who account) *tourRun {
 	began := time.Now()
-	r := startTour(t)
+	r := startTour(t, who)
 	done, failure := r.ended()
 	r.watch(t, done, func(int) bool { return false })
 	<-done
@@ -175,11 +180,12 @@ func TestTour(t *testing.T) {
 	}
 	require.Equal(t, []string{"deploy", "loadbalancer", "nodeport", "kill-leader", "address-moves", "off"}, names)
 	r.requireNothingLeft(t)
+	return r
 }
 
 // TestTour_Interrupted sends what Ctrl-C sends, with pods running.
 func TestTour_Interrupted(t *testing.T) {
-	r := startTour(t)
+	r := startTour(t, asRoot())
 	done, failure := r.ended()
 	r.watch(t, done, func(running int) bool { return running >= 3 })
 	require.NoError(t, *failure, "the tour has ended before it could be interrupted")
