@@ -69,13 +69,13 @@ func actionSet(c *call) error {
 			if !resultKey.MatchString(segment) {
 				return usagef("key %q must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric and hyphens", segment)
 			}
-		}
-		if slices.Contains(reservedResult, path[0]) {
-			return usagef("cannot set reserved action key %q", path[0])
+			if slices.Contains(reservedResult, segment) {
+				return usagef("cannot set reserved action key %q", segment)
+			}
 		}
 		pairs = append(pairs, pair{path, value})
 	}
-	if c.hook.Action == nil {
+	if c.hook.Action == nil && len(pairs) > 0 {
 		return errNoAction
 	}
 	for _, p := range pairs {
@@ -143,7 +143,7 @@ func jujuReboot(c *call) error {
 		return err
 	}
 	if c.hook.Action != nil {
-		return errors.New("juju-reboot is not supported when running an action")
+		return errors.New("juju-reboot is not supported when running an action.")
 	}
 	return fmt.Errorf("juju-reboot is not supported on a Kubernetes model")
 }

@@ -5,6 +5,7 @@ package hooktools
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
@@ -22,7 +23,7 @@ func configGet(c *call) error {
 	key := ""
 	if len(args) > 0 {
 		key, args = args[0], args[1:]
-		if all {
+		if all && key != "" {
 			return usagef("cannot use argument --all together with key %q", key)
 		}
 	}
@@ -108,6 +109,9 @@ func leaderGet(c *call) error {
 	}
 	key := ""
 	if len(args) > 0 {
+		if strings.Contains(args[0], "=") {
+			return usagef("invalid key %q", args[0])
+		}
 		if args[0] != "-" {
 			key = args[0]
 		}

@@ -52,6 +52,9 @@ func (c *Context) relationIDs(endpoint string) []string {
 // applications' once in a hook, members' until a hook about them.
 func (c *Context) readBag(ctx context.Context, r model.RelationView, owner string) (map[string]string, error) {
 	id := bagID{r.ID, owner}
+	if owner == "" {
+		return nil, &model.Error{Kind: model.Permission, Message: "permission denied"}
+	}
 	if owner == c.Unit || owner == c.Info.App {
 		return c.readOwn(ctx, id)
 	}

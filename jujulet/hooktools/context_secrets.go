@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/xid"
+
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
 
@@ -99,7 +101,7 @@ func secretID(text string) (string, error) {
 	if rest, ok := strings.CutPrefix(text, "secret:"); ok {
 		id = rest[strings.LastIndex(rest, "/")+1:]
 	}
-	if len(id) != 20 || strings.Trim(id, "0123456789abcdefghijklmnopqrstuv") != "" {
+	if _, err := xid.FromString(id); err != nil {
 		return "", usagef("secret URI %q not valid", text)
 	}
 	return id, nil
@@ -153,7 +155,7 @@ func (c *Context) pendingMeta(m *model.SecretMeta) {
 		}
 		m.Access = slices.DeleteFunc(slices.Clone(m.Access), func(a model.SecretAccess) bool { return a.Target == subject })
 		if op.Op == "grant" {
-			scope := fmt.Sprintf("relation-%d", *op.Relation)
+			scope := c.relations[*op.Relation].Key
 			m.Access = append(m.Access, model.SecretAccess{Target: subject, Scope: scope, Role: "view"})
 		}
 	}

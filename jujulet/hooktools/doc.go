@@ -16,7 +16,7 @@ import "slices"
 // of a charm as a link to a program that runs ClientMain.
 func Names() []string {
 	names := []string{
-		"action-fail", "action-get", "action-log", "action-set", "add-metric",
+		"action-fail", "action-get", "action-log", "action-set",
 		"application-version-set", "close-port", "config-get", "credential-get",
 		"goal-state", "is-leader", "juju-log", "juju-reboot", "k8s-raw-get",
 		"k8s-raw-set", "k8s-spec-get", "k8s-spec-set", "leader-get", "leader-set",

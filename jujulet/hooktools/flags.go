@@ -138,7 +138,7 @@ func (f *flags) short(text string, args []string) ([]string, error) {
 			}
 			continue
 		}
-		value := strings.TrimPrefix(text[i+len(name):], "=")
+		value := text[i+len(name):]
 		if i+len(name) >= len(text) {
 			if len(args) == 0 {
 				return nil, usagef("option needs an argument: %s", dashed(name))
@@ -155,6 +155,29 @@ func apply(fl *flag, name, value string) error {
 		return usagef("invalid value %q for option %s: %v", value, dashed(name), err)
 	}
 	return nil
+}
+
+// integer adds an option with a whole number.
+func (f *flags) integer(p *int, names ...string) {
+	f.add(&flag{set: func(v string) error {
+		n, err := strconv.ParseInt(v, 0, strconv.IntSize)
+		if err != nil {
+			return fmt.Errorf("strconv.ParseInt: parsing %q: invalid syntax", v)
+		}
+		*p = int(n)
+		return nil
+	}}, names...)
+}
+
+// oldFormat adds the --format of tools that print nothing; using it earns a note.
+func (c *call) oldFormat(tool string) (note func()) {
+	var format string
+	c.flags.text(&format, "format")
+	return func() {
+		if format != "" {
+			fmt.Fprintf(&c.stderr, "--format flag deprecated for command %q", tool)
+		}
+	}
 }
 
 // noArgs refuses positional arguments that a tool does not take.

@@ -13,9 +13,10 @@ import (
 // prints on Kubernetes.
 type networkAddress struct {
 	Hostname string `json:"hostname" yaml:"hostname"`
-	Address  string `json:"address,omitempty" yaml:"address,omitempty"`
 	Value    string `json:"value" yaml:"value"`
 	CIDR     string `json:"cidr" yaml:"cidr"`
+	// YAML output repeats the value.
+	Address string `json:"-" yaml:"address"`
 }
 
 type networkInterface struct {
@@ -60,24 +61,24 @@ func networkGet(c *call) error {
 	if !known && args[0] != "juju-info" {
 		return fmt.Errorf("no network config found for binding %q", args[0])
 	}
-	info := c.networkInfo(out.format == "yaml" || out.format == "smart")
+	info := c.networkInfo()
 	if !bind && !ingress && !egress && !primary {
 		return c.write(out, info)
+	}
+	if primary && (bind || ingress || egress) {
+		return errors.New("--primary-address must be the only flag specified")
 	}
 	return c.writeNetwork(out, info, bind || primary, ingress, egress)
 }
 
-func (c *call) networkInfo(old bool) networkInfo {
+func (c *call) networkInfo() networkInfo {
 	i := c.hook.Info
 	info := networkInfo{Ingress: i.Ingress}
 	if len(info.Ingress) == 0 && i.PodAddress != "" {
 		info.Ingress = []string{i.PodAddress}
 	}
 	if i.PodAddress != "" {
-		a := networkAddress{Value: i.PodAddress}
-		if old {
-			a.Address = i.PodAddress
-		}
+		a := networkAddress{Value: i.PodAddress, Address: i.PodAddress}
 		info.Bind = []networkInterface{{Addresses: []networkAddress{a}}}
 	}
 	if len(info.Ingress) > 0 {

@@ -11,36 +11,76 @@ import (
 	"strings"
 )
 
-// parsePort reads "80", "80/tcp" or "icmp".
-func parsePort(text string) (string, error) {
-	text = strings.ToLower(text)
-	if text == "icmp" || text == "-1/icmp" {
-		return "icmp", nil
-	}
-	number, protocol, given := strings.Cut(text, "/")
-	if !given {
-		protocol = "tcp"
-	}
-	if protocol != "tcp" && protocol != "udp" {
-		return "", usagef("protocol must be \"tcp\", \"udp\", or \"icmp\"; got %q", protocol)
-	}
-	if strings.Contains(number, "-") {
-		return "", errors.New("port ranges are not supported for k8s applications, please specify a single port")
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		return "", usagef("invalid port %q; expected <port>[/<protocol>] or <from>-<to>[/<protocol>]", number)
-	}
-	if n < 1 || n > 65535 {
-		return "", usagef("port must be in the range [1, 65535]; got \"%d\"", n)
-	}
-	return fmt.Sprintf("%d/%s", n, protocol), nil
+// port is what open-port and close-port are about: one port, or a range, of a protocol.
+type port struct {
+	from, to int
+	protocol string
 }
 
-func changePort(c *call, open bool) error {
-	var endpoints, format string
+// parsePort reads "80", "80/tcp", "80-90/udp" or "icmp".
+func parsePort(text string) (port, error) {
+	text = strings.ToLower(text)
+	if text == "icmp" {
+		return port{-1, -1, "icmp"}, nil
+	}
+	number, protocol, given := strings.Cut(text, "/")
+	p := port{protocol: protocol}
+	if !given {
+		p.protocol = "tcp"
+	}
+	first, last, isRange := strings.Cut(number, "-")
+	var err error
+	if p.from, err = portNumber(first); err != nil {
+		return port{}, err
+	}
+	p.to = p.from
+	if isRange {
+		if p.to, err = portNumber(last); err != nil {
+			return port{}, err
+		}
+	}
+	return p, p.check()
+}
+
+func portNumber(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, usagef("invalid port %q: %v", text, err)
+	}
+	return n, nil
+}
+
+func (p port) check() error {
+	switch {
+	case p.protocol == "icmp":
+		return usagef("protocol \"icmp\" doesn't support any ports; got \"%d\"", p.from)
+	case p.protocol != "tcp" && p.protocol != "udp":
+		return usagef("invalid protocol %q, expected \"tcp\", \"udp\", or \"icmp\"", p.protocol)
+	case p.from > p.to:
+		return usagef("invalid port range %d-%d/%s", p.from, p.to, p.protocol)
+	case p.from < 0 || p.to > 65535:
+		return usagef("port range bounds must be between 0 and 65535, got %d-%d", p.from, p.to)
+	}
+	return nil
+}
+
+// single is the port as it is kept, "80/tcp"; what Kubernetes cannot open is refused.
+func (p port) single() (string, error) {
+	switch {
+	case p.protocol == "icmp":
+		return "icmp", nil // refused at the commit
+	case p.from != p.to:
+		return "", errors.New("port ranges are not supported for k8s applications, please specify a single port")
+	case p.from == 0:
+		return "", errors.New("port 0 cannot be opened on Kubernetes")
+	}
+	return fmt.Sprintf("%d/%s", p.from, p.protocol), nil
+}
+
+func changePort(c *call, tool string, open bool) error {
+	var endpoints string
 	c.flags.text(&endpoints, "endpoints")
-	c.flags.text(&format, "format")
+	note := c.oldFormat(tool)
 	args, err := c.parse()
 	if err != nil {
 		return err
@@ -48,27 +88,32 @@ func changePort(c *call, open bool) error {
 	if len(args) == 0 {
 		return usagef("no port or range specified")
 	}
-	if err := noArgs(args[1:]); err != nil {
-		return err
-	}
-	for e := range strings.SplitSeq(endpoints, ",") {
-		if _, ok := c.hook.Info.Endpoints[e]; endpoints != "" && !ok {
-			return fmt.Errorf("endpoint %q not found", e)
-		}
-	}
-	port, err := parsePort(args[0])
+	p, err := parsePort(args[0])
 	if err != nil {
 		return err
 	}
-	c.hook.openPorts[port] = open
+	if err := noArgs(args[1:]); err != nil {
+		return err
+	}
+	note()
+	for e := range strings.SplitSeq(endpoints, ",") {
+		if _, ok := c.hook.Info.Endpoints[strings.TrimSpace(e)]; endpoints != "" && !ok {
+			return fmt.Errorf("endpoint %q not found", e)
+		}
+	}
+	text, err := p.single()
+	if err != nil {
+		return err
+	}
+	c.hook.openPorts[text] = open
 	return nil
 }
 
 // openPort buffers the opening of a port.
-func openPort(c *call) error { return changePort(c, true) }
+func openPort(c *call) error { return changePort(c, "open-port", true) }
 
 // closePort buffers the closing of a port.
-func closePort(c *call) error { return changePort(c, false) }
+func closePort(c *call) error { return changePort(c, "close-port", false) }
 
 // openedPorts lists the opened ports, this hook's changes included.
 func openedPorts(c *call) error {

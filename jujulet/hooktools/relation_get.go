@@ -81,7 +81,7 @@ func (c *call) bagOwner(name string, app *bool) (string, error) {
 		}
 	case !appPattern.MatchString(name):
 		if *app {
-			return "", usagef("expected unit or application name, got %q", name)
+			return "", nil // nobody's: refused when read
 		}
 		return "", usagef("invalid unit name %q", name)
 	case !*app:

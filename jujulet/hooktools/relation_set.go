@@ -17,11 +17,11 @@ import (
 // relationSet buffers values for an own databag; an empty one deletes its key.
 func relationSet(c *call) error {
 	var app bool
-	var file, format string
+	var file string
 	rel := c.relationFlag()
 	c.flags.boolean(&app, "app")
 	c.flags.text(&file, "file")
-	c.flags.text(&format, "format")
+	note := c.oldFormat("relation-set")
 	args, err := c.parse()
 	if err != nil {
 		return err
@@ -34,14 +34,12 @@ func relationSet(c *call) error {
 	if err != nil {
 		return err
 	}
+	note()
 	values, err := c.settingsFile(file)
 	if err != nil {
 		return err
 	}
 	maps.Copy(values, given)
-	if format != "" {
-		fmt.Fprintf(&c.stderr, "--format flag deprecated for command \"relation-set\"")
-	}
 	id := bagID{r.ID, c.hook.Unit}
 	if app {
 		leads, err := c.hook.isLeader(c.ctx)
@@ -104,8 +102,15 @@ func flatYAML(raw []byte) (map[string]string, error) {
 		if v.Kind == yaml.AliasNode {
 			v = v.Alias
 		}
-		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
-			return nil, mismatch(v, "string")
+		for _, n := range []*yaml.Node{k, v} {
+			if n.Kind != yaml.ScalarNode {
+				return nil, mismatch(n, "string")
+			}
+		}
+		if v.Tag == "!!binary" {
+			if err := v.Decode(&v.Value); err != nil {
+				return nil, err
+			}
 		}
 		if v.Tag == "!!null" {
 			out[k.Value] = ""

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // resourceGet prints the path of a resource's file, without a newline.
@@ -17,7 +18,7 @@ func resourceGet(c *call) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 || args[0] == "" {
+	if len(args) == 0 {
 		return usagef("missing required resource name")
 	}
 	if err := noArgs(args[1:]); err != nil {
@@ -56,14 +57,20 @@ func resourceGet(c *call) error {
 type cloudSpec struct {
 	Type       string          `json:"type" yaml:"type"`
 	Name       string          `json:"name" yaml:"name"`
+	Region     string          `json:"region,omitempty" yaml:"region"`
 	Endpoint   string          `json:"endpoint" yaml:"endpoint"`
+	Identity   string          `json:"-" yaml:"identityendpoint"`
+	Storage    string          `json:"-" yaml:"storageendpoint"`
 	Credential cloudCredential `json:"credential" yaml:"credential"`
-	CA         []string        `json:"cacertificates,omitempty" yaml:"cacertificates,omitempty"`
+	CA         []string        `json:"cacertificates,omitempty" yaml:"cacertificates"`
+	SkipTLS    bool            `json:"-" yaml:"skiptlsverify"`
+	Controller bool            `json:"-" yaml:"iscontrollercloud"`
 }
 
 type cloudCredential struct {
-	AuthType   string            `json:"auth-type" yaml:"auth-type"`
-	Attributes map[string]string `json:"attrs" yaml:"attrs"`
+	AuthType   string            `json:"auth-type" yaml:"authtype"`
+	Attributes map[string]string `json:"attrs" yaml:"attributes"`
+	Redacted   []string          `json:"-" yaml:"redacted"`
 }
 
 // credentialGet prints the cloud's credential to trusted charms.
@@ -77,14 +84,15 @@ func credentialGet(c *call) error {
 		return err
 	}
 	if !c.hook.Info.Trust || c.hook.Token == nil {
-		return errors.New("cannot access cloud credentials: permission denied")
+		return errors.New("cannot access cloud credentials: getting model credentials: permission denied")
 	}
 	token, ca, err := c.hook.Token()
 	if err != nil {
 		return fmt.Errorf("cannot access cloud credentials: %w", err)
 	}
+	cloud, region, _ := strings.Cut(c.hook.Info.Info.CloudRegion, "/")
 	spec := cloudSpec{
-		Type: "kubernetes", Name: c.hook.Info.Info.CloudRegion, Endpoint: "https://kubernetes.default.svc",
+		Type: "kubernetes", Name: cloud, Region: region, Endpoint: "https://kubernetes.default.svc",
 		Credential: cloudCredential{AuthType: "oauth2", Attributes: map[string]string{"Token": token}},
 	}
 	if ca != "" {

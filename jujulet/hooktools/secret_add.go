@@ -17,7 +17,6 @@ import (
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 	"github.com/rs/xid"
-	"gopkg.in/yaml.v3"
 )
 
 // maxSecret bounds a secret's content, as base64, in bytes.
@@ -32,8 +31,8 @@ var (
 
 // secretOptions are the options that secret-add and secret-set share.
 type secretOptions struct {
-	label, description, rotate, owner, file string
-	expire                                  *time.Time
+	label, description, rotate, owner, file, expires string
+	expire                                           *time.Time
 }
 
 func (c *call) secretFlags() *secretOptions {
@@ -43,32 +42,34 @@ func (c *call) secretFlags() *secretOptions {
 	c.flags.text(&o.file, "file")
 	c.flags.text(&o.owner, "owner")
 	c.flags.text(&o.rotate, "rotate")
-	c.flags.value(func(v string) error {
-		t, err := expireTime(v)
-		o.expire = t
-		return err
-	}, "expire")
+	c.flags.text(&o.expires, "expire")
 	return o
 }
 
 func expireTime(text string) (*time.Time, error) {
-	if d, err := time.ParseDuration(text); err == nil {
-		if d <= 0 {
-			return nil, fmt.Errorf("negative expire duration %q", text)
-		}
-		t := time.Now().Add(d).UTC()
-		return &t, nil
-	}
 	for _, layout := range expireLayouts {
 		if t, err := time.Parse(layout, text); err == nil {
 			t = t.UTC()
 			return &t, nil
 		}
 	}
-	return nil, fmt.Errorf("expire time or duration %q not valid", text)
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return nil, usagef("expire time or duration %q not valid", text)
+	}
+	if d <= 0 {
+		return nil, usagef("negative expire duration %q not valid", text)
+	}
+	t := time.Now().Add(d).UTC()
+	return &t, nil
 }
 
-func (o *secretOptions) check() error {
+func (o *secretOptions) check() (err error) {
+	if o.expires != "" {
+		if o.expire, err = expireTime(o.expires); err != nil {
+			return err
+		}
+	}
 	if o.rotate != "" && !slices.Contains(rotatePolicy, o.rotate) {
 		return usagef("rotate policy %q not valid", o.rotate)
 	}
@@ -87,97 +88,101 @@ func (o *secretOptions) fill(op *model.SecretOp) {
 		return &s
 	}
 	op.Label, op.Description, op.Rotate, op.Expire = given(o.label), given(o.description), given(o.rotate), o.expire
-	if op.Rotate != nil && *op.Rotate == "never" {
-		empty := ""
-		op.Rotate = &empty
-	}
 }
 
 // secretContent reads k=v, k#base64=v and k#file=path arguments and --file; the
-// values of the result are base64.
+// values of the result are base64, those of the file win. Values are not trimmed,
+// unlike those of other tools. Whatever is wrong is an error of usage: Juju reads
+// them with the arguments.
 func (c *call) secretContent(args []string, file string) (map[string]string, error) {
-	out := map[string]string{}
-	if file != "" {
-		var err error
-		if out, err = c.secretFile(file); err != nil {
+	given := map[string]string{}
+	for _, a := range args {
+		key, value, err := secretPair(a)
+		if err != nil {
 			return nil, err
 		}
+		given[key] = value
 	}
-	given, err := keyValues(args, false)
+	out, err := encodeSecret(given)
+	if err != nil || file == "" {
+		return out, err
+	}
+	more, err := secretFile(file)
 	if err != nil {
-		if strings.HasPrefix(err.Error(), "expected") {
-			for _, a := range args {
-				if k, v, ok := strings.Cut(a, "="); ok && strings.TrimSpace(v) == "" {
-					return nil, usagef("key value %q not valid", k+"=")
-				}
-			}
-		}
+		return nil, &usageError{message: err.Error()}
+	}
+	if more, err = encodeSecret(more); err != nil {
 		return nil, err
 	}
-	for _, k := range slices.Sorted(maps.Keys(given)) {
-		if err := addSecretValue(out, k, given[k]); err != nil {
-			return nil, err
-		}
-	}
-	size := 0
-	for _, v := range out {
-		size += len(v)
-	}
-	if size > maxSecret {
-		return nil, usagef("secret content too large: %d bytes", size)
-	}
+	maps.Copy(out, more)
 	return out, nil
 }
 
-func addSecretValue(out map[string]string, key, value string) error {
-	name, kind, _ := strings.Cut(key, "#")
-	if !secretKey.MatchString(name) {
-		return usagef("key %q not valid", name)
+// secretPair splits "key=value" and reads the file of "key#file=path". "=" at the
+// end is base64's and does not count, so an empty value is refused.
+func secretPair(text string) (key, value string, err error) {
+	i := strings.Index(strings.TrimRight(text, "="), "=")
+	if i < 1 {
+		return "", "", usagef("key value %q not valid", text)
 	}
-	switch kind {
-	case "":
-		out[name] = base64.StdEncoding.EncodeToString([]byte(value))
-	case "base64":
-		if _, err := base64.StdEncoding.DecodeString(value); err != nil {
-			return usagef("key %q is not base64 encoded: %v", name, err)
+	key, value = text[:i], text[i+1:]
+	name, isFile := strings.CutSuffix(key, "#file")
+	if !isFile {
+		return key, value, nil
+	}
+	raw, err := readFile(value)
+	if errors.As(err, new(*tooLarge)) {
+		return "", "", usagef("%v", err)
+	}
+	if err != nil {
+		return "", "", usagef("reading content for secret key %q: %v", name, err)
+	}
+	return name, string(raw), nil
+}
+
+// encodeSecret checks keys and sizes and makes every value base64. What a "#base64"
+// key has is taken as it is.
+func encodeSecret(values map[string]string) (map[string]string, error) {
+	out, size := map[string]string{}, 0
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		name, encoded := strings.CutSuffix(key, "#base64")
+		value := values[key]
+		if !encoded {
+			value = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		if !secretKey.MatchString(name) {
+			return nil, usagef("key %q not valid", name)
+		}
+		if len(value) > maxSecret {
+			return nil, usagef("base64 encoded secret content for key %q too large: %d bytes", name, len(value))
 		}
 		out[name] = value
-	case "file":
-		raw, err := os.ReadFile(value)
-		if err != nil {
-			return usagef("reading content for secret key %q: %v", name, err)
-		}
-		out[name] = base64.StdEncoding.EncodeToString(raw)
-	default:
-		return usagef("key %q not valid", key)
+		size += len(value)
 	}
-	return nil
+	if size > maxSecret {
+		return nil, usagef("base64 encoded secret content too large: %d bytes", size)
+	}
+	return out, nil
 }
 
-// secretFile reads a YAML map of strings. The path is the agent's, except "-" and
-// /dev/stdin, which are the client's standard input.
-func (c *call) secretFile(name string) (map[string]string, error) {
-	var raw []byte
-	var err error
-	if name == "-" || name == "/dev/stdin" {
-		raw, err = c.readStdin()
-	} else {
-		raw, err = readFile(name)
-	}
+// secretFile reads a YAML map of strings. The path is the agent's: there is no
+// standard input behind "-".
+func secretFile(name string) (map[string]string, error) {
+	raw, err := readFile(name)
 	if err != nil {
 		return nil, err
 	}
-	var values map[string]string
-	if err := yaml.Unmarshal(raw, &values); err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		if err := addSecretValue(out, k, values[k]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return flatYAML(raw)
+}
+
+// tooLarge refuses a file of more than a secret can hold.
+type tooLarge struct {
+	name string
+	size int64
+}
+
+func (e *tooLarge) Error() string {
+	return fmt.Sprintf("secret content in file %q too large: %d bytes", e.name, e.size)
 }
 
 func readFile(name string) ([]byte, error) {
@@ -186,6 +191,9 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > maxSecret {
+		return nil, &tooLarge{name, info.Size()}
+	}
 	return io.ReadAll(io.LimitReader(f, 4*maxSecret))
 }
 
@@ -196,6 +204,9 @@ func secretAdd(c *call) error {
 	if err != nil {
 		return err
 	}
+	if len(args) == 0 && o.file == "" {
+		return usagef("missing secret value or filename")
+	}
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -204,7 +215,7 @@ func secretAdd(c *call) error {
 		return err
 	}
 	if len(content) == 0 {
-		return usagef("missing secret value or filename")
+		return errors.New("empty secret value not valid")
 	}
 	op := model.SecretOp{Op: "add", ID: xid.New().String(), Owner: "application", Content: content}
 	if o.owner == "unit" {
@@ -266,7 +277,7 @@ func secretSet(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.mayManage(id); err != nil {
+	if err := c.leadsOwner(id); err != nil {
 		return err
 	}
 	op := model.SecretOp{Op: "set", ID: id, Content: content}
@@ -275,8 +286,20 @@ func secretSet(c *call) error {
 	return nil
 }
 
-// mayManage refuses a secret that is not this unit's to manage.
-func (c *call) mayManage(id string) error {
-	_, err := c.hook.manageable(c.ctx, id)
+// leadsOwner refuses a known secret of the application when the unit does not lead
+// (any more). A secret that is not this unit's to manage is refused at the commit.
+func (c *call) leadsOwner(id string) error {
+	list, err := c.hook.managed(c.ctx)
+	if err != nil {
+		return err
+	}
+	known := slices.ContainsFunc(list, func(m model.SecretMeta) bool { return m.ID == id && m.Owner == "application" })
+	if !known {
+		return nil
+	}
+	leads, err := c.hook.isLeader(c.ctx)
+	if err == nil && !leads {
+		err = errNotLeader
+	}
 	return err
 }

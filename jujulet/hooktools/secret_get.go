@@ -5,8 +5,10 @@ package hooktools
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +26,6 @@ func secretGet(c *call) error {
 	if err != nil {
 		return err
 	}
-	if q.Peek && q.Refresh {
-		return usagef("specify one of --peek or --refresh but not both")
-	}
 	if len(args) > 0 {
 		if q.ID, err = secretID(args[0]); err != nil {
 			return err
@@ -35,6 +34,9 @@ func secretGet(c *call) error {
 	}
 	if q.ID == "" && q.Label == "" {
 		return usagef("require either a secret URI or label")
+	}
+	if q.Peek && q.Refresh {
+		return usagef("specify one of --peek or --refresh but not both")
 	}
 	key := ""
 	if len(args) > 0 {
@@ -53,10 +55,11 @@ func secretGet(c *call) error {
 func (c *call) writeSecret(out *output, content map[string]string, key string) error {
 	if key == "" {
 		plain := map[string]string{}
-		for k, v := range content {
+		for _, k := range slices.Sorted(maps.Keys(content)) {
+			v := content[k]
 			raw, err := base64.StdEncoding.DecodeString(v)
 			if err != nil {
-				return fmt.Errorf("cannot decode secret key %q: %w", k, err)
+				return err
 			}
 			plain[k] = string(raw)
 		}
@@ -72,7 +75,7 @@ func (c *call) writeSecret(out *output, content map[string]string, key string) e
 	}
 	raw, err := base64.StdEncoding.DecodeString(v)
 	if err != nil {
-		return fmt.Errorf("cannot decode secret key %q: %w", name, err)
+		return err
 	}
 	return c.write(out, string(raw))
 }
@@ -140,13 +143,23 @@ func secretInfo(m model.SecretMeta) secretDetails {
 		Revision: m.Latest, Label: m.Label, Owner: m.Owner, Description: m.Description,
 		Rotation: m.Rotate, Expiry: m.Expire, Rotates: m.NextRotate,
 	}
-	if d.Rotation == "" {
-		d.Rotation = "never"
-	}
 	for _, a := range m.Access {
-		d.Access = append(d.Access, secretAccess(a))
+		d.Access = append(d.Access, secretAccess{subjectTag(a.Target), relationTag(a.Scope), a.Role})
 	}
 	return d
+}
+
+// subjectTag and relationTag are Juju's tags of "foo", "foo/0" and "bar:db foo:db",
+// which is how accesses are shown.
+func subjectTag(name string) string {
+	if strings.Contains(name, "/") {
+		return model.Tag(name)
+	}
+	return "application-" + name
+}
+
+func relationTag(key string) string {
+	return "relation-" + strings.NewReplacer(":", ".", " ", "#").Replace(key)
 }
 
 // secretIDs lists the bare ids of what the unit manages.
@@ -179,24 +192,34 @@ func secretGrant(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.oneSecret(args)
+	id, err := secretURI(args)
 	if err != nil {
 		return err
 	}
 	r, err := rel.get()
 	if err != nil {
-		return usagef("no relation id specified")
+		return err
 	}
 	if unit != "" {
-		app, _, _ := strings.Cut(unit, "/")
 		if !unitPattern.MatchString(unit) {
 			return usagef("unit %q not valid", unit)
 		}
-		if app != r.RemoteApp {
-			return usagef("unit %q is not in relation %q", unit, relationName(r))
+		if app, _, _ := strings.Cut(unit, "/"); app != r.RemoteApp {
+			return usagef("cannot specify unit %q in relation to application %q", unit, r.RemoteApp)
 		}
 	}
-	if err := c.mayManage(id); err != nil {
+	if err := noArgs(args[1:]); err != nil {
+		return err
+	}
+	m, err := c.hook.manageable(c.ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.leadsOwner(id); err != nil {
+		return err
+	}
+	granted, err := alreadyGranted(m, r, unit)
+	if err != nil || granted {
 		return err
 	}
 	b := &c.hook.secrets
@@ -206,16 +229,32 @@ func secretGrant(c *call) error {
 	return nil
 }
 
-// oneSecret reads the only positional argument, a secret's URI.
-func (c *call) oneSecret(args []string) (string, error) {
+// alreadyGranted says whether a grant changes nothing. An application cannot be
+// granted what single units of it have.
+func alreadyGranted(m model.SecretMeta, r model.RelationView, unit string) (bool, error) {
+	subject := unit
+	if unit == "" {
+		subject = r.RemoteApp
+	}
+	for _, a := range m.Access {
+		app, _, isUnit := strings.Cut(a.Target, "/")
+		switch {
+		case app != r.RemoteApp:
+		case a.Target == subject || !isUnit:
+			return true, nil
+		case unit == "":
+			return false, errors.New("any unit level grants need to be revoked before granting access to the corresponding application")
+		}
+	}
+	return false, nil
+}
+
+// secretURI reads the first positional argument, a secret's URI.
+func secretURI(args []string) (string, error) {
 	if len(args) == 0 {
 		return "", usagef("missing secret URI")
 	}
-	id, err := secretID(args[0])
-	if err != nil {
-		return "", err
-	}
-	return id, noArgs(args[1:])
+	return secretID(args[0])
 }
 
 // secretRevoke buffers the end of an access.
@@ -228,57 +267,59 @@ func secretRevoke(c *call) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.oneSecret(args)
+	id, err := secretURI(args)
 	if err != nil {
 		return err
 	}
-	given := 0
-	op := model.SecretOp{Op: "revoke", ID: id}
-	if rel.given {
-		number := rel.view.ID
-		op.Relation = &number
-		given++
+	switch {
+	case app != "" && !appPattern.MatchString(app):
+		return usagef("application %q not valid", app)
+	case unit != "" && !unitPattern.MatchString(unit):
+		return usagef("unit %q not valid", unit)
+	case app != "" && unit != "":
+		return usagef("specify only one of application or unit")
 	}
-	if app != "" {
-		op.Subject = app
-		given++
+	if r, err := rel.get(); err == nil { // in a relation hook, that of the hook
+		if app != "" {
+			return usagef("do not specify both relation and app")
+		}
+		app = r.RemoteApp
 	}
-	if unit != "" {
-		op.Subject = unit
-		given++
+	if app == "" && unit == "" {
+		return usagef("missing relation or application or unit")
 	}
-	if given != 1 {
-		return usagef("specify only one of relation, application, or unit")
+	if err := noArgs(args[1:]); err != nil {
+		return err
 	}
-	if err := c.mayManage(id); err != nil {
+	if err := c.leadsOwner(id); err != nil {
 		return err
 	}
 	b := &c.hook.secrets
 	b.touch(id)
-	b.grants[id] = append(b.grants[id], op)
+	for _, subject := range []string{app, unit} {
+		if subject != "" {
+			b.grants[id] = append(b.grants[id], model.SecretOp{Op: "revoke", ID: id, Subject: subject})
+		}
+	}
 	return nil
 }
 
 // secretRemove buffers the removal of a secret or of one revision.
 func secretRemove(c *call) error {
 	revision := 0
-	c.flags.value(func(v string) error {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 {
-			return fmt.Errorf("revision must be a positive integer")
-		}
-		revision = n
-		return nil
-	}, "revision")
+	c.flags.integer(&revision, "revision")
 	args, err := c.parse()
 	if err != nil {
 		return err
 	}
-	id, err := c.oneSecret(args)
+	id, err := secretURI(args)
 	if err != nil {
 		return err
 	}
-	if err := c.mayManage(id); err != nil {
+	if err := noArgs(args[1:]); err != nil {
+		return err
+	}
+	if err := c.leadsOwner(id); err != nil {
 		return err
 	}
 	b := &c.hook.secrets
@@ -287,6 +328,6 @@ func secretRemove(c *call) error {
 		return nil
 	}
 	b.touch(id)
-	b.removes[id] = &model.SecretOp{Op: "remove", ID: id, Revision: revision}
+	b.removes[id] = &model.SecretOp{Op: "remove", ID: id, Revision: max(revision, 0)}
 	return nil
 }

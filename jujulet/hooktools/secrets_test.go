@@ -37,8 +37,8 @@ func TestSecrets_SameHookVisibility(t *testing.T) {
 	_, err := b.model.ReadSecret(t.Context(), "foo/1", readOf(id))
 	require.ErrorContains(t, err, "not found", "nobody else sees it before the commit")
 	b.commit()
-	require.JSONEq(t, `{"`+id+`":{"revision":1,"label":"mine","owner":"application","description":"d","rotation":"never",
-		"access":[{"target":"bar","scope":"bar:db foo:db","role":"view"}]}}`, b.ok("secret-info-get", "--label", "mine", "--format", "json"))
+	require.JSONEq(t, `{"`+id+`":{"revision":1,"label":"mine","owner":"application","description":"d",
+		"access":[{"target":"application-bar","scope":"relation-bar.db#foo.db","role":"view"}]}}`, b.ok("secret-info-get", "--label", "mine", "--format", "json"))
 
 	// The other side reads it, and follows revisions only when it says so.
 	b.hook("bar/0", nil, nil)
@@ -64,10 +64,13 @@ func TestSecrets_SameHookVisibility(t *testing.T) {
 		{"secret-get " + uri + " password", "0|one\n|"},
 		{"secret-get " + uri + " password --refresh", "0|two\n|"},
 		{"secret-get " + uri + " password", "0|two\n|"},
-		{"secret-set " + uri + " password=three", "1||ERROR secret \"" + id + "\" not found\n"},
 		{"secret-ids --format json", "0|null\n|"},
 		{"secret-get --label nothing", "1||ERROR secret with label \"nothing\" not found\n"},
+		{"secret-grant " + uri + " -r 1", "1||ERROR secret \"" + id + "\" not found\n"},
+		{"secret-set " + uri + " password=three", "0||"},
 	})
+	_, err = b.model.CommitHook(t.Context(), "bar/0", b.context.Commit())
+	require.EqualError(t, err, "permission denied", "another's secret is refused at the commit, as by Juju")
 }
 
 func TestSecrets_AccessEnds(t *testing.T) {
@@ -101,6 +104,11 @@ func TestSecrets_BadInput(t *testing.T) {
 		{"secret-add ab=x", "2||ERROR key \"ab\" not valid\n"},
 		{"secret-add Key=x", "2||ERROR key \"Key\" not valid\n"},
 		{"secret-add password=", "2||ERROR key value \"password=\" not valid\n"},
+		{"secret-add password", "2||ERROR key value \"password\" not valid\n"},
+		{"secret-add --expire yesterday password=x", "2||ERROR expire time or duration \"yesterday\" not valid\n"},
+		{"secret-add --expire -1h password=x", "2||ERROR negative expire duration \"-1h\" not valid\n"},
+		{"secret-add --file -", "2||ERROR open -: no such file or directory\n"},
+		{"secret-add password#file=/nonexistent/x", "2||ERROR reading content for secret key \"password\": open /nonexistent/x: no such file or directory\n"},
 		{"secret-add --rotate sometimes password=x", "2||ERROR rotate policy \"sometimes\" not valid\n"},
 		{"secret-add --owner nobody password=x", "2||ERROR secret owner \"nobody\" not valid\n"},
 		{"secret-get", "2||ERROR require either a secret URI or label\n"},

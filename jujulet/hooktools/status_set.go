@@ -91,13 +91,11 @@ func (c *call) appStatus(out *output, data bool) error {
 		return c.write(out, v.Status)
 	}
 	m := statusMap(v, data)
-	if data {
-		all := map[string]any{}
-		for name, u := range units {
-			all[name] = statusMap(u, true)
-		}
-		m["units"] = all
+	all := map[string]any{}
+	for name, u := range units {
+		all[name] = statusMap(u, data)
 	}
+	m["units"] = all
 	return c.write(out, map[string]any{"application-status": m})
 }
 
@@ -120,11 +118,11 @@ var logLevels = []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL
 
 // jujuLog writes to the model's debug log, at once.
 func jujuLog(c *call) error {
-	var level, format string
+	var level string
 	var debug bool
 	level = "INFO"
 	c.flags.text(&level, "l", "log-level")
-	c.flags.text(&format, "format")
+	note := c.oldFormat("juju-log")
 	c.flags.boolean(&debug, "debug")
 	args, err := c.parse()
 	if err != nil {
@@ -133,6 +131,7 @@ func jujuLog(c *call) error {
 	if len(args) == 0 {
 		return usagef("no message specified")
 	}
+	note()
 	if debug {
 		level = "DEBUG"
 	}
@@ -141,7 +140,7 @@ func jujuLog(c *call) error {
 		upper = "WARNING"
 	}
 	if !slices.Contains(logLevels, upper) {
-		c.hook.Log("WARNING", fmt.Sprintf("invalid log level %q, using INFO", level))
+		c.hook.Log("WARNING", fmt.Sprintf("Specified log level of %q is not valid", level))
 		upper = "INFO"
 	}
 	message := strings.Join(args, " ")

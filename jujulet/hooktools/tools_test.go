@@ -247,7 +247,7 @@ func TestTools_OutsideRelationHook(t *testing.T) {
 		{"status-get --application", "1||ERROR finding application status: this unit is not the leader\n"},
 		{"leader-set a=b", "1||ERROR cannot write leadership settings: cannot write settings: not the leader\n"},
 		{"secret-add password=x", "1||ERROR this unit is not the leader\n"},
-		{"credential-get", "1||ERROR cannot access cloud credentials: permission denied\n"},
+		{"credential-get", "1||ERROR cannot access cloud credentials: getting model credentials: permission denied\n"},
 		{"action-get", "1||ERROR not running an action\n"},
 		{"action-set a=b", "1||ERROR not running an action\n"},
 	})
@@ -318,7 +318,7 @@ func TestTools_StatusAndLog(t *testing.T) {
 		{"juju-log -l loud x", "0||"},
 		{"juju-log", "2||ERROR no message specified\n"},
 	})
-	require.Equal(t, []string{"DEBUG db:1: two words", `WARNING invalid log level "loud", using INFO`, "INFO db:1: x"}, b.logs)
+	require.Equal(t, []string{"DEBUG db:1: two words", `WARNING Specified log level of "loud" is not valid`, "INFO db:1: x"}, b.logs)
 }
 
 func TestTools_State(t *testing.T) {
@@ -351,7 +351,7 @@ func TestTools_Ports(t *testing.T) {
 		{"close-port 8080", "0||"},
 		{"opened-ports --endpoints", "0|443/tcp (*)\n53/udp (*)\n|"},
 		{"open-port 80-90/tcp", "1||ERROR port ranges are not supported for k8s applications, please specify a single port\n"},
-		{"open-port 80/sctp", "2||ERROR protocol must be \"tcp\", \"udp\", or \"icmp\"; got \"sctp\"\n"},
+		{"open-port 80/sctp", "2||ERROR invalid protocol \"sctp\", expected \"tcp\", \"udp\", or \"icmp\"\n"},
 	})
 	b.commit()
 	require.Equal(t, "443/tcp\n53/udp\n", b.ok("opened-ports"))

@@ -147,7 +147,9 @@ type Snapshot struct {
 
 // RelationSnapshot is one relation as a unit sees it.
 type RelationSnapshot struct {
-	ID        int    `json:"id"`
+	ID int `json:"id"`
+	// Key is the relation's name, "bar:db foo:db".
+	Key       string `json:"key"`
 	Endpoint  string `json:"endpoint"`
 	Role      Role   `json:"role"`
 	RemoteApp string `json:"remote-app"`
@@ -283,7 +285,9 @@ type GoalState struct {
 
 // RelationView is a relation as the hook tools of a unit see it.
 type RelationView struct {
-	ID        int    `json:"id"`
+	ID int `json:"id"`
+	// Key is the relation's name, "bar:db foo:db".
+	Key       string `json:"key"`
 	Endpoint  string `json:"endpoint"`
 	Role      Role   `json:"role"`
 	RemoteApp string `json:"remote-app"`

@@ -49,7 +49,7 @@ func (m *Model) ContextInfo(_ context.Context, unit string) (*ContextInfo, error
 		for _, r := range rels {
 			own, _ := r.end(u.App)
 			c.Relations = append(c.Relations, RelationView{
-				ID: r.ID, Endpoint: own.Name, Role: own.Role, RemoteApp: r.remote(u.App).App,
+				ID: r.ID, Key: r.String(), Endpoint: own.Name, Role: own.Role, RemoteApp: r.remote(u.App).App,
 				Life: r.Life, InScope: r.InScope[unit],
 			})
 		}
