@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
@@ -23,6 +24,8 @@ type debugLogOptions struct {
 	date    bool
 	ms      bool
 	utc     bool
+	limit   int
+	flags   *pflag.FlagSet
 }
 
 // logLevels are juju's, from the least to the most severe.
@@ -44,35 +47,63 @@ func newDebugLog(a *app) *cobra.Command {
 			})
 		}),
 	}
-	flags := cmd.Flags()
+	o.flags = cmd.Flags()
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *debugLogOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.tail, "tail", false, "Show existing messages and continue with new ones (the default on a terminal)")
 	flags.BoolVar(&o.noTail, "no-tail", false, "Show existing messages and stop (the default otherwise)")
 	flags.BoolVar(&o.request.Replay, "replay", false, "Show the whole log")
-	flags.IntVarP(&o.request.Lines, "lines", "n", 10, "Show this many of the most recent messages")
+	flags.IntVarP(&o.request.Lines, "lines", "n", 10, "Show this many of the most recent messages and continue with new ones; 0 is all")
+	flags.IntVar(&o.limit, "limit", 0, "Show this many of the most recent messages, with --replay of the first, and stop; 0 is all")
 	flags.StringVarP(&o.request.Level, "level", "l", "", "The least level to show (TRACE|DEBUG|INFO|WARNING|ERROR)")
 	flags.StringSliceVarP(&o.request.Include, "include", "i", nil, "Only these entities: app, app/0 or unit-app-0")
 	flags.StringSliceVarP(&o.request.Exclude, "exclude", "x", nil, "Not these entities")
 	flags.StringSliceVar(&o.request.Modules, "include-module", nil, "Only these modules")
+	flags.StringSliceVar(&o.request.NotModules, "exclude-module", nil, "Not these modules")
 	flags.BoolVar(&o.date, "date", false, "Show dates as well as times")
 	flags.BoolVar(&o.ms, "ms", false, "Show times to millisecond precision")
 	flags.BoolVar(&o.utc, "utc", false, "Show times in UTC")
-	return cmd
+	ignoreBool(flags, "color", "location", "retry")
+	ignoreString(flags, "retry-delay")
 }
 
+// complete checks what goes together, in juju's words, and fills in what follows from it.
 func (o *debugLogOptions) complete() error {
-	if o.tail && o.noTail {
-		return usageErrorf("setting --tail and --no-tail not valid")
+	lines, limit := o.flags.Changed("lines"), o.flags.Changed("limit")
+	for _, pair := range []struct {
+		both bool
+		text string
+	}{
+		{o.tail && o.noTail, "--tail and --no-tail"},
+		{o.noTail && lines, "--no-tail and --lines"},
+		{o.tail && limit, "--tail and --limit"},
+		{lines && limit, "--limit and --lines"},
+		{o.request.Replay && lines, "--replay and --lines"},
+	} {
+		if pair.both {
+			return usageErrorf("setting %s not valid", pair.text)
+		}
 	}
-	if o.request.Lines < 0 {
-		return usageErrorf("invalid value \"%d\" for option --lines: must be positive", o.request.Lines)
+	for name, value := range map[string]int{"--lines": o.request.Lines, "--limit": o.limit} {
+		if value < 0 {
+			return usageErrorf("invalid value \"%d\" for option %s: must be positive", value, name)
+		}
 	}
 	o.request.Level = strings.ToUpper(o.request.Level)
 	if o.request.Level != "" && !slices.Contains(logLevels, o.request.Level) {
 		return usageErrorf("level value %q is not one of \"%s\"", o.request.Level, strings.Join(logLevels, "\", \""))
 	}
-	o.request.Follow = o.tail || (!o.noTail && isTerminal(o.app.Out))
-	if o.request.Replay {
-		o.request.Lines = 0
+	o.request.Follow = !limit && (o.tail || lines || (!o.noTail && isTerminal(o.app.Out)))
+	switch {
+	case o.request.Replay:
+		o.request.Lines, o.request.First = 0, o.limit
+	case limit:
+		o.request.Lines = o.limit
+	case lines && o.request.Lines == 0:
+		o.request.Replay = true
 	}
 	return nil
 }

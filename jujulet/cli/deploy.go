@@ -22,6 +22,7 @@ type deployOptions struct {
 	config    []string
 	resources []string
 	trust     bool
+	bind      string
 }
 
 func newDeploy(a *app) *cobra.Command {
@@ -41,15 +42,36 @@ is a root filesystem. Images of a registry are not supported.`,
 			}
 			return checkEmpty(args[min(2, len(args)):])
 		},
-		PreRunE: func(_ *cobra.Command, args []string) error { return o.complete(args) },
-		RunE:    a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			if err := deployRefusals.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return o.complete(args)
+		},
+		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&o.units, "num-units", "n", 1, "Number of units")
 	flags.StringArrayVar(&o.config, "config", nil, "An option as name=value, or a YAML file of options (repeatable)")
 	flags.StringArrayVar(&o.resources, "resource", nil, "A resource as name=host or name=FOLDER (repeatable)")
 	flags.BoolVar(&o.trust, "trust", false, "Give the application rights in the whole cluster")
+	flags.StringVar(&o.bind, "bind", "", "A space for all endpoints, or endpoint=space pairs: alpha is the one there is")
+	ignoreString(flags, "base", "series", "channel")
+	ignoreBool(flags, "force")
+	flags.StringArray("constraints", nil, "Taken for juju's sake: nothing is limited here")
+	deployRefusals.add(flags)
 	return cmd
+}
+
+// deployRefusals are juju's flags that would change what is deployed.
+var deployRefusals = refusals{
+	"attach-storage": "a Kubernetes model takes no storage of before",
+	"device":         "pods have no devices",
+	"dry-run":        "deploy into a model of its own and destroy that",
+	"map-machines":   "there are no machines, and bundles are not supported",
+	"overlay":        "bundles are not supported",
+	"revision":       "a local charm has no revision to choose",
+	"to":             "a Kubernetes model places units itself",
 }
 
 func (o *deployOptions) complete(args []string) error {
@@ -58,6 +80,11 @@ func (o *deployOptions) complete(args []string) error {
 		o.name = args[1]
 		if !isApplication(o.name) {
 			return usageErrorf("invalid application name %q", o.name)
+		}
+	}
+	for binding := range strings.FieldsSeq(o.bind) {
+		if _, space, named := strings.Cut(binding, "="); named && space != "alpha" || !named && binding != "alpha" {
+			return runErrorf("space %q not found", binding[strings.IndexByte(binding, '=')+1:])
 		}
 	}
 	if o.units < 0 {

@@ -61,7 +61,8 @@ func newRoot(a *app) *cobra.Command {
 	addAll(root, groupModel, newAddUnit(a), newRemoveUnit(a), newCancelTask(a), newSSH(a), newSCP(a),
 		newAddSecret(a), newUpdateSecret(a), newGrantSecret(a), newRevokeSecret(a), newRemoveSecret(a))
 	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a), newVersion(a))
-	addAll(root, groupObserve, newOperations(a), newShowOperation(a), newActions(a), newShowAction(a), newSecrets(a), newShowSecret(a))
+	addAll(root, groupObserve, newOperations(a), newShowOperation(a), newActions(a), newShowAction(a), newSecrets(a), newShowSecret(a), newModelConstraints(a))
+	addRefused(root)
 	refuseUnknownHelp(root)
 	return root
 }

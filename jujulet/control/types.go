@@ -173,6 +173,9 @@ type LogRequest struct {
 	Include []string `json:"include,omitempty"` // entities, or "app"
 	Exclude []string `json:"exclude,omitempty"`
 	Modules []string `json:"modules,omitempty"` // prefixes of modules
+	// NotModules are prefixes of modules that are left out.
+	NotModules []string `json:"not-modules,omitempty"`
+	First      int      `json:"first,omitempty"` // with Replay: only the first n of what is there; 0 is all
 }
 
 // JournalRequest selects entries of the commit journal.

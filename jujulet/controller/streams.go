@@ -36,6 +36,9 @@ func (c *modelWorker) streamLogs(w http.ResponseWriter, r *http.Request) {
 	if limit := backlog(request); limit >= 0 && len(lines) > limit {
 		lines = lines[len(lines)-limit:]
 	}
+	if request.First > 0 && len(lines) > request.First {
+		lines = lines[:request.First]
+	}
 	out := newStream(w)
 	for {
 		for _, line := range lines {
@@ -80,6 +83,7 @@ func logFilter(r control.LogRequest) (func(model.LogLine) bool, error) {
 		return (level < 0 || level >= least) &&
 			(len(r.Include) == 0 || slices.ContainsFunc(r.Include, func(e string) bool { return isEntity(l.Entity, e) })) &&
 			!slices.ContainsFunc(r.Exclude, func(e string) bool { return isEntity(l.Entity, e) }) &&
+			!slices.ContainsFunc(r.NotModules, func(m string) bool { return isModule(l.Module, m) }) &&
 			(len(r.Modules) == 0 || slices.ContainsFunc(r.Modules, func(m string) bool { return isModule(l.Module, m) }))
 	}, nil
 }
