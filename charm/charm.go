@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/drawbridge-k8s/drawbridge/connections/carry"
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/hooks"
 	"github.com/drawbridge-k8s/drawbridge/k8sservice"
@@ -68,6 +69,8 @@ type Options struct {
 
 	// NewGateway returns the unit's workload; nil means HAProxy behind PebbleSocket.
 	NewGateway func(log *slog.Logger) Gateway
+	// OpenBox opens the workload container for the document of connections; nil means Pebble behind PebbleSocket.
+	OpenBox func(ctx context.Context) (carry.Box, error)
 	// OpenAdmin opens the connection on which users are made; nil means SQL on the backend.
 	OpenAdmin func(ctx context.Context, c database.Credentials, address string) (Admin, error)
 
@@ -120,6 +123,15 @@ func (c *Charm) defaultRooms() {
 	if o.NewGateway == nil {
 		o.NewGateway = func(log *slog.Logger) Gateway {
 			return workload.New(workload.Options{Socket: o.PebbleSocket(Container), Logger: log})
+		}
+	}
+	if o.OpenBox == nil {
+		o.OpenBox = func(ctx context.Context) (carry.Box, error) {
+			box, err := workload.Dial(ctx, o.PebbleSocket(Container))
+			if err != nil {
+				return nil, err
+			}
+			return box, nil
 		}
 	}
 	if o.OpenAdmin == nil {

@@ -174,6 +174,7 @@ func (p *pass) write(ctx context.Context, c *client, changes map[string]string) 
 		}
 		return err
 	}
+	p.told = true
 	own := maps.Clone(c.Own)
 	if own == nil {
 		own = map[string]string{}

@@ -52,6 +52,7 @@ func (p *pass) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.raw = raw
 	p.config, p.configErrs = ParseConfig(raw)
 	if p.leader, err = p.tools.IsLeader(ctx); err != nil {
 		return err
@@ -83,6 +84,7 @@ func (p *pass) observe(ctx context.Context) error {
 		// Another unit wrote this: what this unit may have remembered is of an earlier term.
 		p.state, p.fresh = state{Sweep: true}, true
 	}
+	p.startConnecting()
 	if p.full() && p.newPod() {
 		p.state.Sweep = true // the backend may have begun anew while nobody looked, as all do when a machine starts again
 	}

@@ -35,6 +35,7 @@ func (p *pass) order() probe.Order {
 		},
 		Pending: v.exposure.Deferred, WakeAt: p.deadline(), NotVerifiable: v.unverifiable,
 	}
+	order.ConfigMaps = p.connections.Watch
 	if s.live != nil {
 		order.Seen.UID = string(s.live.UID)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/drawbridge-k8s/drawbridge/connections/carry"
 	"github.com/drawbridge-k8s/drawbridge/hooks"
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
 	"github.com/drawbridge-k8s/drawbridge/k8sservice"
@@ -35,6 +36,7 @@ type pass struct {
 	// now is the moment of the pass; nothing new is started after soft.
 	now, soft time.Time
 
+	raw        map[string]any // what config-get printed
 	config     Config
 	configErrs []*ConfigError
 	leader     bool
@@ -60,6 +62,12 @@ type pass struct {
 	users   *users
 	right   relation.Right
 	row     relation.Row
+
+	// connections is what came of the connections, connecting the work on them while it runs.
+	connections carry.Report
+	connecting  *carry.Pass
+	// told says that this pass has changed something of the exposure that others wait for.
+	told bool
 
 	causes    []cause
 	active    string
@@ -87,6 +95,9 @@ func (p *pass) close() {
 	p.stop()
 	if r := p.service.reading; r != nil {
 		<-r.done
+	}
+	if p.connecting != nil {
+		p.connecting.Close()
 	}
 }
 
@@ -125,6 +136,9 @@ func (p *pass) follow(ctx context.Context) error {
 		return err
 	}
 	p.describeFollower()
+	if err := p.connect(ctx); err != nil {
+		return err
+	}
 	if p.dry {
 		return nil
 	}
@@ -164,6 +178,9 @@ func (p *pass) lead(ctx context.Context) error {
 		return err
 	}
 	if err := p.pruneSecret(ctx); err != nil {
+		return err
+	}
+	if err := p.connect(ctx); err != nil {
 		return err
 	}
 	if p.dry {

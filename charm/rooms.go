@@ -22,6 +22,8 @@ type cluster interface {
 	Pods(ctx context.Context, app string) ([]corev1.Pod, error)
 	Node(ctx context.Context, name string) (*corev1.Node, error)
 	Events(ctx context.Context, service, uid string) ([]corev1.Event, error)
+	ConfigMap(ctx context.Context, name string) (*corev1.ConfigMap, error)
+	CreateEvent(ctx context.Context, event *corev1.Event) error
 }
 
 // Gateway is the workload; *workload.Workload is it.

@@ -129,7 +129,7 @@ func (p *pass) apply(ctx context.Context, kube cluster, namespace string) {
 		p.refused(err, "apply the Service")
 		return
 	}
-	s.applied = true
+	s.applied, p.told = true, true
 	p.state.Altered = nil
 	p.log.Info("applied the Service", "service", p.serviceName(), "type", string(live.Spec.Type), "because", fieldsOf(s.drift))
 	if len(removed) > 0 {

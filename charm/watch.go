@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/drawbridge-k8s/drawbridge/connections"
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/k8sservice"
 	"github.com/drawbridge-k8s/drawbridge/probe"
@@ -42,6 +43,8 @@ func Watch(ctx context.Context, o Options, dir string, getenv func(string) strin
 		},
 		Hanging:  hanging,
 		Notifier: probe.PebbleNotifier(o.PebbleSocket(Container), probe.NoticeKey),
+
+		Connections: probe.PebbleNotifier(o.PebbleSocket(Container), connections.NoticeKey),
 	})
 }
 

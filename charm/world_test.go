@@ -243,6 +243,8 @@ type fakeCluster struct {
 	applies  []k8sservice.Desired
 	alter    func(*corev1.Service)
 	uid      int
+	maps     map[string]*corev1.ConfigMap
+	told     []string // Events that were made
 }
 
 func newFakeCluster() *fakeCluster {
@@ -356,6 +358,21 @@ func (k *fakeCluster) Node(_ context.Context, name string) (*corev1.Node, error)
 func (k *fakeCluster) Events(context.Context, string, string) ([]corev1.Event, error) {
 	k.requests++
 	return k.events, k.errs["Events"]
+}
+
+func (k *fakeCluster) ConfigMap(_ context.Context, name string) (*corev1.ConfigMap, error) {
+	k.requests++
+	return k.maps[name], k.errs["ConfigMap"]
+}
+
+func (k *fakeCluster) CreateEvent(_ context.Context, event *corev1.Event) error {
+	k.requests++
+	if err := k.errs["CreateEvent"]; err != nil {
+		return err
+	}
+	k.writes++
+	k.told = append(k.told, event.Reason+": "+event.Message)
+	return nil
 }
 
 // forbidden is how RBAC refuses.

@@ -104,6 +104,23 @@ func (c *Client) Pods(ctx context.Context, app string) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
+// ConfigMap returns a ConfigMap, nil when there is none of that name.
+func (c *Client) ConfigMap(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+	return get(ctx, c, c.namespaced("configmaps", name), new(corev1.ConfigMap))
+}
+
+// CreateEvent makes an Event in the pod's namespace. One of that name that is there already is no error: the name of an
+// Event of ours says what it tells.
+func (c *Client) CreateEvent(ctx context.Context, event *corev1.Event) error {
+	err := c.do(ctx, func(ctx context.Context) error {
+		return c.rest.Post().Namespace(c.o.Namespace).Resource("events").Body(event).MaxRetries(0).Do(ctx).Error()
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cannot create Event %q: %w", event.Name, err)
+	}
+	return nil
+}
+
 // Events returns the events about a Service, oldest first.
 func (c *Client) Events(ctx context.Context, service, uid string) ([]corev1.Event, error) {
 	selector := "involvedObject.kind=Service,involvedObject.name=" + service

@@ -63,8 +63,10 @@ func NewClient(o Options) (*Client, error) {
 func (c *Client) config() (*rest.Config, error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(corev1.SchemeGroupVersion,
-		&corev1.Service{}, &corev1.Pod{}, &corev1.PodList{}, &corev1.Node{}, &corev1.EventList{})
+		&corev1.Service{}, &corev1.Pod{}, &corev1.PodList{}, &corev1.Node{}, &corev1.ConfigMap{},
+		&corev1.Event{}, &corev1.EventList{})
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	scheme.AddKnownTypes(metav1.SchemeGroupVersion, &metav1.PartialObjectMetadata{})
 	config := &rest.Config{
 		Host:    c.o.Host,
 		APIPath: "/api",

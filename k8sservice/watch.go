@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
@@ -33,6 +34,26 @@ func (c *Client) WatchService(ctx context.Context, name string, changed func(*co
 func (c *Client) WatchNode(ctx context.Context, name string, changed func(*corev1.Node)) error {
 	request := c.rest.Get().Resource("nodes").Param("fieldSelector", "metadata.name="+name)
 	return stream(ctx, request, changed)
+}
+
+// acceptMetadata asks for an object's metadata alone.
+const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// WatchConfigMap does for a ConfigMap what WatchService does for a Service, but tells its version only ("" when it is
+// deleted): the content of many that change together does not fit into a small process, and who wants it can read it.
+func (c *Client) WatchConfigMap(ctx context.Context, name string, changed func(version string)) error {
+	request := c.rest.Get().Namespace(c.o.Namespace).Resource("configmaps").
+		Param("fieldSelector", "metadata.name="+name).SetHeader("Accept", acceptMetadata)
+	return events(ctx, request, func(e watch.Event) {
+		object, ok := e.Object.(metav1.Object)
+		switch {
+		case !ok || object.GetName() != name:
+		case e.Type == watch.Deleted:
+			changed("")
+		default:
+			changed(object.GetResourceVersion())
+		}
+	})
 }
 
 // WatchPods calls changed with every pod of the application that changes or,

@@ -68,7 +68,7 @@ func newFollower(connect func() (*k8sservice.Client, error), app, service string
 // run follows until ctx ends; it is called once.
 func (f *follower) run(ctx context.Context) {
 	f.base = ctx
-	f.keep(ctx, f.again, func(ctx context.Context) error {
+	keep(ctx, f.log, f.again, func(ctx context.Context) error {
 		if f.client == nil {
 			client, err := f.connect()
 			if err != nil {
@@ -96,7 +96,7 @@ func (f *follower) changes() <-chan struct{} { return f.changed }
 func (f *follower) reread() { poke(f.again) }
 
 // keep calls follow again and again, more and more slowly while it fails.
-func (f *follower) keep(ctx context.Context, again <-chan struct{}, follow func(context.Context) error) {
+func keep(ctx context.Context, log *slog.Logger, again <-chan struct{}, follow func(context.Context) error) {
 	for failures := 0; ctx.Err() == nil; {
 		begin := time.Now()
 		stream, cancel := context.WithCancel(ctx)
@@ -120,7 +120,7 @@ func (f *follower) keep(ctx context.Context, again <-chan struct{}, follow func(
 		case time.Since(begin) > goodStream:
 			failures = 0
 		case err != nil:
-			f.log.Debug("cannot follow", "error", err)
+			log.Debug("cannot follow", "error", err)
 		}
 		last := reopenLast
 		if err == nil {
@@ -170,7 +170,7 @@ func (f *follower) followPods() {
 	f.podsStop = stop
 	f.running.Go(func() {
 		defer stop()
-		f.keep(ctx, nil, func(ctx context.Context) error {
+		keep(ctx, f.log, nil, func(ctx context.Context) error {
 			pods, err := f.client.Pods(ctx, f.app)
 			if err != nil {
 				return err
@@ -238,7 +238,7 @@ func (f *follower) keepNodes(wanted map[string]bool) {
 		f.nodes[name] = n
 		f.running.Go(func() {
 			defer stop()
-			f.keep(ctx, nil, func(ctx context.Context) error {
+			keep(ctx, f.log, nil, func(ctx context.Context) error {
 				node, err := f.client.Node(ctx, name)
 				if err != nil {
 					return err

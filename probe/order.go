@@ -44,6 +44,8 @@ type Order struct {
 	ExternalHostname string `json:"external-hostname,omitempty"`
 
 	Seen Seen `json:"seen"`
+	// ConfigMaps are those to look at, with the digest of each as the hook saw it, "" for one that was not there.
+	ConfigMaps map[string]string `json:"configmaps,omitempty"`
 	// Pending: the exposure is not settled; look more often.
 	Pending bool `json:"pending,omitempty"`
 	// WakeAt is the earliest moment at which a hook wants to run in any case;
@@ -89,5 +91,6 @@ func (o Order) isNews(before Order) bool {
 	if moved := o.WakeAt.Sub(before.WakeAt); moved < wakeMoves && moved > -wakeMoves {
 		o.WakeAt = before.WakeAt
 	}
+	o.ConfigMaps = before.ConfigMaps // they are told on their own
 	return o.Digest() != before.Digest()
 }

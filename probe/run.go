@@ -25,6 +25,8 @@ type WatchDeps struct {
 	Session  func(Login) Session                                // how to open sessions
 	Cluster  func(namespace string) (*k8sservice.Client, error) // the API as this pod reaches it
 	Notifier Notifier
+	// Connections wakes the charm when a connected ConfigMap has changed; nil is Notifier.
+	Connections Notifier
 	// Hanging tells on which addresses a session of Session waits for the server for minutes; nil tells none.
 	Hanging func() []string
 	Logger  *slog.Logger // nil discards
@@ -66,6 +68,9 @@ func RunWatch(ctx context.Context, stdin io.Reader, deps WatchDeps) error {
 	f := newFollower(func() (*k8sservice.Client, error) { return deps.Cluster(order.Namespace) }, order.App, order.Service, deps.Logger)
 	running.Go(func() { f.run(ctx) })
 	w := newWatcher(deps, f)
+	m := newMapFollower(ctx, func() (*k8sservice.Client, error) { return deps.Cluster(order.Namespace) }, deps.Logger)
+	w.maps.looker, w.maps.changes = m, m.changed
+	running.Go(func() { <-ctx.Done(); m.close() })
 	running.Go(func() { serve(ctx, listener, w.requests) })
 	w.valid = func() bool { return lock.valid(deps.Dir) }
 	return w.run(ctx, order)
@@ -109,6 +114,8 @@ type watcher struct {
 
 	telling bool
 	told    chan told
+
+	maps mapWatch
 }
 
 // result is what came of trying the backend (all the verdicts until one
@@ -125,7 +132,12 @@ type told struct {
 }
 
 func newWatcher(deps WatchDeps, l looker) *watcher {
+	connections := deps.Connections
+	if connections == nil {
+		connections = deps.Notifier
+	}
 	return &watcher{
+		maps: mapWatch{notifier: connections, told: make(chan told, 1)},
 		deps: deps, looker: l, requests: make(chan request),
 		results: make(chan result), gone: make(chan struct{}), told: make(chan told, 1),
 		valid: func() bool { return true },
@@ -158,14 +170,14 @@ func (w *watcher) run(ctx context.Context, order Order) error {
 			w.note(ctx, r)
 		case <-w.looker.changes():
 			w.look(time.Now())
+		case <-w.maps.changes:
+			w.maps.look(time.Now())
 		case t := <-w.told:
 			w.telling = false
-			if t.err != nil {
-				w.deps.Logger.Debug("cannot wake the charm", "error", t.err)
-				w.pacer.missed(time.Now())
-			} else {
-				w.pacer.notified(time.Now(), t.items)
-			}
+			w.heard(&w.pacer, t)
+		case t := <-w.maps.told:
+			w.maps.telling = false
+			w.heard(&w.maps.pacer, t)
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -176,6 +188,16 @@ func (w *watcher) run(ctx context.Context, order Order) error {
 			}
 		}
 	}
+}
+
+// heard takes in what came of a notice.
+func (w *watcher) heard(p *pacer, t told) {
+	if t.err != nil {
+		w.deps.Logger.Debug("cannot wake the charm", "error", t.err)
+		p.missed(time.Now())
+		return
+	}
+	p.notified(time.Now(), t.items)
 }
 
 // step does what is due and returns how long nothing will be.
@@ -194,8 +216,12 @@ func (w *watcher) step(ctx context.Context, now time.Time) time.Duration {
 		if due.After(now) {
 			sooner(due)
 		} else {
-			w.tell(ctx, items)
+			w.telling = true
+			tell(ctx, w.deps.Notifier, w.told, items)
 		}
+	}
+	if due := w.stepMaps(ctx, now); !due.IsZero() {
+		sooner(due)
 	}
 	if w.view.canTry() {
 		round := w.round.Add(w.interval(now, items))
@@ -213,6 +239,25 @@ func (w *watcher) step(ctx context.Context, now time.Time) time.Duration {
 		sooner(w.hold)
 	}
 	return max(next.Sub(now), 0)
+}
+
+// stepMaps tells what is to be told of ConfigMaps and returns when to look again; zero for never.
+func (w *watcher) stepMaps(ctx context.Context, now time.Time) time.Time {
+	m := &w.maps
+	items, next := m.items(now)
+	due := m.pacer.next(now, items)
+	switch {
+	case due.IsZero() || m.telling:
+		return next
+	case due.After(now):
+		if next.IsZero() || due.Before(next) {
+			return due
+		}
+		return next
+	}
+	m.telling = true
+	tell(ctx, m.notifier, m.told, items)
+	return next
 }
 
 func (w *watcher) interval(now time.Time, items []item) time.Duration {
@@ -262,6 +307,7 @@ func (w *watcher) adopt(o Order, now time.Time) {
 		w.pacer.news()
 	}
 	w.view.take(o)
+	w.maps.adopt(o.ConfigMaps, now)
 	w.generation++
 	w.trying = map[string]bool{}
 	w.round = now // the hook has just tried them
@@ -286,12 +332,11 @@ func (w *watcher) look(now time.Time) {
 }
 
 // tell sends a notice about items.
-func (w *watcher) tell(ctx context.Context, items []item) {
-	w.telling = true
+func tell(ctx context.Context, notifier Notifier, to chan<- told, items []item) {
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, noticeBudget)
 		defer cancel()
-		w.told <- told{items, w.deps.Notifier.Notify(ctx)}
+		to <- told{items, notifier.Notify(ctx)}
 	}()
 }
 

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/canonical/pebble/client"
@@ -127,6 +128,37 @@ func (c *Container) WriteFile(ctx context.Context, path, content string, mode fs
 	})
 }
 
+// Push replaces a file of the container in one step, whatever it was. Its folder has to be there.
+func (c *Container) Push(ctx context.Context, path string, content []byte, mode fs.FileMode) error {
+	return c.call(ctx, "write "+path, func() error {
+		return c.pebble.Push(&client.PushOptions{Path: path, Source: bytes.NewReader(content), Permissions: mode})
+	})
+}
+
+// MakeDir makes a folder with a mode; one that is there already stays as it is.
+func (c *Container) MakeDir(ctx context.Context, path string, mode fs.FileMode) error {
+	return c.call(ctx, "make "+path, func() error {
+		return c.pebble.MakeDir(&client.MakeDirOptions{Path: path, Permissions: mode, MakeParents: true})
+	})
+}
+
+// Size returns the size of a file in bytes; one that is not there gives -1.
+func (c *Container) Size(ctx context.Context, path string) (int64, error) {
+	size := int64(-1)
+	err := c.call(ctx, "look at "+path, func() error {
+		infos, err := c.pebble.ListFiles(&client.ListFilesOptions{Path: path, Itself: true})
+		if len(infos) == 1 {
+			size = infos[0].Size()
+		}
+		return err
+	})
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Kind == client.ErrorKindNotFound {
+		return -1, nil
+	}
+	return size, err
+}
+
 // RemoveFile removes a file of the container; one that is not there is no error.
 func (c *Container) RemoveFile(ctx context.Context, path string) error {
 	err := c.call(ctx, "remove "+path, func() error {
@@ -182,6 +214,74 @@ func (c *Container) Run(ctx context.Context, stdin string, command ...string) (s
 		return "", &CommandError{Command: command[0], Output: refused.Message}
 	}
 	return "", err
+}
+
+// Command is a command for Execute.
+type Command struct {
+	Args        []string
+	Environment map[string]string
+	// Timeout is after which Pebble kills it; at least a millisecond.
+	Timeout time.Duration
+}
+
+// Outcome is how a command ended.
+type Outcome struct {
+	// Code is the exit code, -1 when it was killed at its timeout or could not be started.
+	Code    int
+	Timeout bool
+	// Output is the end of what it printed, at most maxTail bytes; or why it could not be started.
+	Output string
+}
+
+// maxTail bounds what is kept of a command's output, in bytes.
+const maxTail = 4 << 10
+
+// Execute runs a command in the container and waits for its end. A command that fails is an Outcome, no error.
+func (c *Container) Execute(ctx context.Context, command Command) (Outcome, error) {
+	var output tail
+	err := c.call(ctx, "run "+command.Args[0], func() error {
+		process, err := c.pebble.Exec(&client.ExecOptions{
+			Command: command.Args, Environment: command.Environment, Timeout: max(command.Timeout, time.Millisecond), Stdout: &output,
+		})
+		if err != nil {
+			return err
+		}
+		return process.Wait()
+	})
+	var failed *client.ExitError
+	var refused *client.Error
+	switch {
+	case err == nil:
+		return Outcome{Output: output.text()}, nil
+	case errors.As(err, &failed):
+		return Outcome{Code: failed.ExitCode(), Output: output.text()}, nil
+	case errors.As(err, &refused):
+		return Outcome{Code: -1, Output: refused.Message}, nil
+	case strings.Contains(err.Error(), "timed out"):
+		return Outcome{Code: -1, Timeout: true, Output: output.text()}, nil
+	}
+	return Outcome{}, err
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write keeps the end of all that was written.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-maxTail):]...)
+	t.kept = append([]byte(nil), t.kept[max(0, len(t.kept)-maxTail):]...)
+	return len(p), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "?"))
 }
 
 // Service is the state of a service, as Pebble has it.

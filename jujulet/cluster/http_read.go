@@ -115,6 +115,10 @@ func (c *call) get() error {
 	if obj == nil {
 		return apierrors.NewNotFound(c.kind.resource(), c.action.name)
 	}
+	if c.wantsMetadata() {
+		c.json(http.StatusOK, partial(obj))
+		return nil
+	}
 	return c.object(http.StatusOK, obj)
 }
 
@@ -133,6 +137,10 @@ func (c *call) listAll() error {
 			return err
 		}
 		c.json(http.StatusOK, table)
+		return nil
+	}
+	if c.wantsMetadata() {
+		c.json(http.StatusOK, partialList(items, version))
 		return nil
 	}
 	c.json(http.StatusOK, c.asList(items, version))

@@ -214,6 +214,9 @@ type wireEvent struct {
 
 func (st *stream) send(typ EventType, obj Object) bool {
 	var body any = obj
+	if st.wantsMetadata() {
+		body = partial(obj)
+	}
 	if st.wantsTable() {
 		table, err := st.table([]Object{obj}, obj.GetResourceVersion())
 		if err != nil {

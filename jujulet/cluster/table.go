@@ -89,7 +89,33 @@ func (c *call) rowObject(o Object) runtime.Object {
 	case metav1.IncludeObject:
 		return o
 	}
+	return partial(o)
+}
+
+// wantsMetadata reports whether the client prefers an object's metadata alone.
+func (c *call) wantsMetadata() bool {
+	first, _, _ := strings.Cut(c.r.Header.Get("Accept"), ",")
+	_, params, err := mime.ParseMediaType(strings.TrimSpace(first))
+	return err == nil && params["as"] == "PartialObjectMetadata" && params["g"] == metav1.GroupName
+}
+
+// partial is an object's metadata alone.
+func partial(o Object) *metav1.PartialObjectMetadata {
 	part := &metav1.PartialObjectMetadata{ObjectMeta: *objectMeta(o)}
 	part.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
 	return part
+}
+
+// partialList is the metadata of objects alone.
+func partialList(objects []Object, version int64) *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: metav1.SchemeGroupVersion.String()},
+		ListMeta: metav1.ListMeta{ResourceVersion: formatVersion(version)}, Items: []metav1.PartialObjectMetadata{},
+	}
+	for _, o := range objects {
+		part := partial(o)
+		part.TypeMeta = metav1.TypeMeta{}
+		list.Items = append(list.Items, *part)
+	}
+	return list
 }

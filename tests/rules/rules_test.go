@@ -21,7 +21,7 @@ const module = "github.com/drawbridge-k8s/drawbridge"
 // charmHalf and runnerHalf meet at Juju's protocols only.
 var (
 	charmHalf = []string{"./hooks/...", "./charm/...", "./relation/...", "./k8sservice/...", "./probe/...",
-		"./workload/...", "./database/...", "./cmd/drawbridge", "./examples/..."}
+		"./workload/...", "./database/...", "./connections/...", "./cmd/drawbridge", "./examples/..."}
 	runnerHalf = []string{"./jujulet/...", "./cmd/jujulet"}
 )
 
@@ -34,7 +34,7 @@ func TestCharmNeverImportsRunner(t *testing.T) {
 }
 
 func TestRunnerNeverImportsCharm(t *testing.T) {
-	rooms := []string{"hooks", "charm", "relation", "k8sservice", "probe", "workload", "database", "cmd/drawbridge", "examples"}
+	rooms := []string{"hooks", "charm", "relation", "k8sservice", "probe", "workload", "database", "connections", "cmd/drawbridge", "examples"}
 	for _, dep := range deps(t, runnerHalf...) {
 		for _, room := range rooms {
 			if inside(dep, room) {
@@ -56,12 +56,14 @@ func TestCharmBinaryLinksNoClientset(t *testing.T) {
 	}
 }
 
-// relation decides and does no input or output.
+// relation and connections decide and do no input or output.
 func TestRelationDoesNoIO(t *testing.T) {
-	for _, dep := range deps(t, "./relation") {
-		switch dep {
-		case "net", "net/http", "os/exec", "database/sql":
-			t.Errorf("relation imports %s", dep)
+	for _, pkg := range []string{"./relation", "./connections"} {
+		for _, dep := range deps(t, pkg) {
+			switch dep {
+			case "net", "net/http", "os/exec", "database/sql":
+				t.Errorf("%s imports %s", pkg, dep)
+			}
 		}
 	}
 }

@@ -113,6 +113,7 @@ func (w *World) charmOptions(unit string) charm.Options {
 			}
 		},
 		NewGateway: w.newGateway(unit),
+		OpenBox:    w.openBox(unit),
 		OpenAdmin: func(ctx context.Context, c database.Credentials, address string) (charm.Admin, error) {
 			if err := w.session(ctx, address); err != nil {
 				return nil, err

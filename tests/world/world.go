@@ -89,6 +89,7 @@ type World struct {
 	revisions int               // of charms that were refreshed
 	workloads map[string]*Workload
 	nodes     map[string]string // unit to node, where a test moved it
+	boxes     map[string]*Box
 	// Dispatch, when set, may take a hook in the charm's place: it says so with
 	// true.
 	Dispatch func(unit, hook string, run func() int) (exit int, taken bool)
@@ -109,7 +110,7 @@ func New(t testing.TB, o Options) *World {
 	t.Helper()
 	w := &World{
 		T: t, options: o, dir: o.Dir, Clock: &Clock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
-		SQL: newSQL(), workloads: map[string]*Workload{}, answers: map[string]bool{}, reasons: map[string]error{}, hangs: map[string]bool{},
+		SQL: newSQL(), boxes: map[string]*Box{}, workloads: map[string]*Workload{}, answers: map[string]bool{}, reasons: map[string]error{}, hangs: map[string]bool{},
 		Handlers: map[string]hooks.Handler{}, charms: map[string]string{}, agents: map[string]*agent.Agent{}, roots: map[string]string{}, pods: map[string]int{}, nodes: map[string]string{},
 	}
 	if w.dir == "" {
@@ -403,6 +404,9 @@ func (w *World) KillPod(unit string) {
 	w.removePod(unit)
 	delete(w.agents, unit)
 	delete(w.workloads, unit)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.boxes, unit)
 }
 
 // RestartAgent restarts a unit's agent alone.
