@@ -131,6 +131,10 @@ func (h host) setting(path string) string {
 // asRoot is the remedy that always helps.
 const asRoot = "or run jujulet as root"
 
+// inContainer is the remedy for what a container's runtime forbids.
+const inContainer = "start the container with --security-opt seccomp=unconfined --security-opt systempaths=unconfined " +
+	"(podman: unmask=ALL), or with --privileged"
+
 // The kernel's settings that forbid user namespaces to ordinary users.
 const (
 	userNamespacesMax   = "/proc/sys/user/max_user_namespaces"
@@ -178,8 +182,9 @@ func (h host) explain(action string, err error) error {
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or with an AppArmor profile for jujulet that has \"userns,\", %s",
 			action, err, asRoot)
 	case refused && h.filtered():
-		return fmt.Errorf("%s: %w: a seccomp filter is on, as in containers; start the container with "+
-			"--security-opt seccomp=unconfined --security-opt systempaths=unconfined (podman: unmask=ALL), or with --privileged", action, err)
+		return fmt.Errorf("%s: %w: a seccomp filter is on, as in containers; %s", action, err, inContainer)
+	case refused && h.covered():
+		return fmt.Errorf("%s: %w: parts of /proc are covered, as in containers; %s", action, err, inContainer)
 	case refused:
 		return fmt.Errorf("%s: %w: user namespaces are forbidden here, as in a chroot or by a security module; %s", action, err, asRoot[len("or "):])
 	}
@@ -194,4 +199,11 @@ func (h host) filtered() bool {
 		}
 	}
 	return false
+}
+
+// covered tells whether anything is mounted over a part of /proc. A process in a user namespace may not see what is below, and
+// so may not mount a /proc of its own.
+func (h host) covered() bool {
+	mounts, err := parseMounts(strings.NewReader(h.setting("/proc/self/mountinfo")))
+	return err == nil && slices.ContainsFunc(mounts, func(m mountPoint) bool { return m.path != "/proc" && under(m.path, "/proc") })
 }

@@ -83,6 +83,9 @@ func TestHost_Explain(t *testing.T) {
 		{"a container", unix.EPERM, map[string]string{"/proc/self/status": seccomp},
 			"cannot X: operation not permitted: a seccomp filter is on, as in containers; start the container with " +
 				"--security-opt seccomp=unconfined --security-opt systempaths=unconfined (podman: unmask=ALL), or with --privileged"},
+		{"a container without one", unix.EPERM, map[string]string{"/proc/self/mountinfo": "22 27 0:21 / /proc rw - proc proc rw\n23 22 0:5 / /proc/kcore rw - tmpfs t rw"},
+			"cannot X: operation not permitted: parts of /proc are covered, as in containers; start the container with " +
+				"--security-opt seccomp=unconfined --security-opt systempaths=unconfined (podman: unmask=ALL), or with --privileged"},
 		{"too many", unix.ENOSPC, map[string]string{"/proc/sys/user/max_user_namespaces": "5"},
 			"cannot X: no space left on device: the limit of user namespaces is reached (user.max_user_namespaces is 5); raise it with sysctl, or run jujulet as root"},
 		{"something else", unix.ENOMEM, map[string]string{"/proc/self/status": seccomp}, "cannot X: cannot allocate memory"},

@@ -23,6 +23,7 @@ func newRootless(dir string, hide []string, log *slog.Logger) (*rootlessSetup, e
 	if err != nil || !rootless {
 		return nil, err
 	}
+	log.Info("without root: this user is user 0 of all pods, which have no other")
 	r := &rootlessSetup{Skeleton: filepath.Join(dir, "skeleton")}
 	whole, err := makeSkeleton(r.Skeleton, func(path string) bool {
 		return slices.ContainsFunc(hide, func(h string) bool { return under(path, h) })

@@ -4,14 +4,19 @@
 package pods
 
 import (
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/controller"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/pod"
 )
@@ -126,15 +131,56 @@ func (c *cluster) awaitAlone(t *testing.T) {
 	})
 }
 
-// TestOrdinary_Refused has the kernel itself refuse user namespaces.
+// TestOrdinary_Refused has the kernel itself refuse what a cluster needs.
 func TestOrdinary_Refused(t *testing.T) {
 	who := asOrdinary(t)
 	state := filepath.Join(who.folder, "state")
-	out, err := who.run(t, "unshare", "--user", "--map-root-user", "sh", "-c",
-		`echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$0" up --state "$1"`, built.jujulet, state)
-	require.Error(t, err)
+	up := func(wrapper ...string) string {
+		cmd := exec.CommandContext(t.Context(), wrapper[0], append(wrapper[1:], built.jujulet, "up", "--state", state)...)
+		cmd.Env = who.env
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.NoFileExists(t, filepath.Join(state, "runtime"))
+		requireNothingOf(t, who)
+		return string(out)
+	}
+	id := strconv.Itoa(who.id)
+	drop := "setpriv --reuid=" + id + " --regid=" + id + " --clear-groups "
 	require.Equal(t, "ERROR cannot make namespaces: user.max_user_namespaces is 0; allow some with: "+
-		"sudo sysctl -w user.max_user_namespaces=10000, or run jujulet as root\n", out)
-	require.NoDirExists(t, state)
-	requireNothingOf(t, who)
+		"sudo sysctl -w user.max_user_namespaces=10000, or run jujulet as root\n",
+		up("sh", "-c", "exec "+drop+`unshare --user --map-root-user sh -c 'echo 0 > /proc/sys/user/max_user_namespaces &&
+			exec setpriv --bounding-set=-all --inh-caps=-all "$0" "$@"' "$0" "$@"`))
+	// As in a container.
+	require.Equal(t, "ERROR cannot start: cannot mount /proc: operation not permitted: parts of /proc are covered, as in containers; "+
+		"start the container with --security-opt seccomp=unconfined --security-opt systempaths=unconfined (podman: unmask=ALL), or with --privileged\n",
+		up("unshare", "--mount", "sh", "-c", "mount --bind /dev/null /proc/uptime && exec "+drop+`"$0" "$@"`))
+}
+
+// TestOrdinary_Squatted has a stranger take the place of the runtime folder, in a folder that is everybody's.
+func TestOrdinary_Squatted(t *testing.T) {
+	who := asOrdinary(t)
+	state := filepath.Join(who.folder, "state")
+	squatted := filepath.Join("/tmp", filepath.Base(controller.RuntimeFolder(state)))
+	require.NoError(t, os.Mkdir(squatted, 0o777))
+	defer os.RemoveAll(squatted)
+	require.NoError(t, os.Chmod(squatted, 0o777))
+	listener, err := net.Listen("unix", control.SocketPath(squatted))
+	require.NoError(t, err)
+	defer listener.Close()
+	require.NoError(t, os.Chmod(control.SocketPath(squatted), 0o777))
+	asked := make(chan error, 1)
+	go func() {
+		_, err := listener.Accept()
+		asked <- err
+	}()
+	for _, test := range []struct{ verb, want string }{
+		{"status", "cannot reach jujulet at " + control.SocketPath(squatted) + ": it belongs to another user (0)"},
+		{"up", "cannot use the runtime folder " + squatted + ": it belongs to another user (0); set XDG_RUNTIME_DIR to a folder of yours"},
+	} {
+		out, err := who.run(t, built.jujulet, test.verb, "--state", state)
+		require.Error(t, err)
+		require.Contains(t, out, test.want)
+	}
+	require.NoError(t, listener.Close())
+	require.ErrorIs(t, <-asked, net.ErrClosed, "nobody has connected")
 }
