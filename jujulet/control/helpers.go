@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isFolder reports whether path is a folder.
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+// exists reports whether path is a file or a folder.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // signalName returns the name of a signal that a session passes on, or "".

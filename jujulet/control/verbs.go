@@ -38,7 +38,7 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (DeployResult, err
 	r.Charm = charm
 	resources := make(map[string]string, len(r.Resources))
 	for name, value := range r.Resources {
-		if value != "host" && isFolder(value) {
+		if value != "host" && exists(value) {
 			if value, err = filepath.Abs(value); err != nil {
 				return out, err
 			}
