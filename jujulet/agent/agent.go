@@ -55,6 +55,8 @@ type Agent struct {
 	tick     bool
 	shutdown bool
 	kill     context.CancelFunc // of the running hook
+	interval time.Duration      // of update-status; 0 is off
+	paced    chan struct{}      // closed and replaced when the interval changes
 }
 
 // New prepares an agent; nothing runs yet.
@@ -70,6 +72,7 @@ func New(o Options) (*Agent, error) {
 	return &Agent{
 		options: o, paths: newPaths(o.Root, o.Unit), cache: hooktools.NewCache(),
 		rand: rand.New(rand.NewPCG(o.Seed, hash(o.Unit))), wake: make(chan struct{}, 1),
+		interval: o.UpdateStatus, paced: make(chan struct{}),
 	}, nil
 }
 
@@ -153,7 +156,8 @@ func (a *Agent) look(ctx context.Context) (*view, error) {
 	if snap.Holder != "" && !snap.Leader {
 		a.wakeAt = earlier(a.wakeAt, snap.LeaseExpires)
 	}
-	if a.retrying {
+	a.setInterval(snap.UpdateStatus)
+	if a.retrying && !snap.NoRetry {
 		a.wakeAt = earlier(a.wakeAt, a.retryAt)
 	}
 	if err := a.moveScopes(ctx, snap); err != nil {
@@ -164,7 +168,7 @@ func (a *Agent) look(ctx context.Context) (*view, error) {
 	return &view{
 		state: a.state, snap: snap, rebooted: a.rebooted, deployed: deployed,
 		leaderSettings: a.leaderSettings, events: a.events, tick: a.tick, shutdown: a.shutdown,
-		retrying: a.retrying, retryDue: a.retrying && !now.Before(a.retryAt),
+		retrying: a.retrying, retryDue: a.retrying && !snap.NoRetry && !now.Before(a.retryAt),
 		order: func(ids []int) { a.rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] }) },
 	}, nil
 }

@@ -39,7 +39,7 @@ func (a *Agent) environ(r *run) []string {
 	add("JUJU_VERSION", info.Version)
 	add("CLOUD_API_VERSION", info.KubernetesVersion)
 	for _, name := range []string{"HTTP", "HTTPS", "FTP", "NO"} {
-		add("JUJU_CHARM_"+name+"_PROXY", "")
+		add("JUJU_CHARM_"+name+"_PROXY", r.info.Proxies[name])
 	}
 	if r.info.Base.Name == "ubuntu" {
 		add("APT_LISTCHANGES_FRONTEND", "none")

@@ -55,9 +55,7 @@ func (a *Agent) session(outer context.Context) error {
 	}
 	wg.Go(func() { a.watchModel(ctx, cancel, first.Generation) })
 	wg.Go(func() { a.renewLease(ctx) })
-	if a.options.UpdateStatus > 0 {
-		wg.Go(func() { a.ticks(ctx) })
-	}
+	wg.Go(func() { a.ticks(ctx) })
 	if !a.options.NoPebble {
 		for _, name := range first.Containers {
 			p := a.newPebble(name)
@@ -152,14 +150,46 @@ func (a *Agent) renewLease(ctx context.Context) {
 func (a *Agent) ticks(ctx context.Context) {
 	source := rand.New(rand.NewPCG(a.options.Seed, hash(a.options.Unit)+1))
 	for {
-		jitter := 0.8 + 0.4*source.Float64()
-		timer := time.NewTimer(time.Duration(float64(a.options.UpdateStatus) * jitter))
+		interval, changed := a.pace()
+		var due <-chan time.Time
+		var timer *time.Timer
+		if interval > 0 {
+			jitter := 0.8 + 0.4*source.Float64()
+			timer = time.NewTimer(time.Duration(float64(interval) * jitter))
+			due = timer.C
+		}
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
+		case <-changed:
+		case <-due:
 			a.Tick()
 		}
+		if timer != nil {
+			timer.Stop()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// pace is the interval of update-status, and what is closed when it changes.
+func (a *Agent) pace() (time.Duration, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.interval, a.paced
+}
+
+// setInterval follows the model's configuration; 0 is the agent's own option.
+func (a *Agent) setInterval(d time.Duration) {
+	if d == 0 {
+		d = a.options.UpdateStatus
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if d != a.interval {
+		a.interval = d
+		close(a.paced)
+		a.paced = make(chan struct{})
 	}
 }

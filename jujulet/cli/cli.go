@@ -64,8 +64,13 @@ func Main(ctx context.Context, env Environment, args []string) int {
 // app is what every command shares: the environment and the global flags.
 type app struct {
 	Environment
-	state string
+	state      string
+	model      string // [controller:][user/]model; "" is the current one
+	controller string
 }
+
+// modelVariable names the model where no flag does, as for juju.
+const modelVariable = "JUJU_MODEL"
 
 // stateFolder returns the absolute path of the state folder.
 func (a *app) stateFolder() (string, error) {
@@ -82,7 +87,11 @@ func (a *app) client() (*control.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return control.New(a.Socket(state)), nil
+	model := a.model
+	if model == "" {
+		model = a.Getenv(modelVariable)
+	}
+	return control.New(a.Socket(state)).In(model), nil
 }
 
 // zone returns the zone for times.

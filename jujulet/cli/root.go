@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,12 +57,15 @@ func newRoot(a *app) *cobra.Command {
 		&cobra.Group{ID: groupObserve, Title: "Looking at it, as with juju:"},
 	)
 	addAll(root, groupMachine, newUp(a), newDown(a), newTour(a), newCluster(a), newShell(a), newKill(a), newSetLeader(a), newFire(a))
+	addAll(root, groupModel, newAddModel(a), newDestroyModel(a), newSwitch(a), newModelConfig(a))
 	addAll(root, groupModel, newDeploy(a), newConfig(a), newIntegrate(a), newRemoveRelation(a), newScaleApplication(a),
 		newRemoveApplication(a), newTrust(a), newRun(a), newExec(a), newResolved(a))
 	addAll(root, groupModel, newAddUnit(a), newRemoveUnit(a), newCancelTask(a), newSSH(a), newSCP(a),
 		newAddSecret(a), newUpdateSecret(a), newGrantSecret(a), newRevokeSecret(a), newRemoveSecret(a))
+	addAll(root, groupObserve, newModels(a), newShowModel(a), newWhoami(a), newControllers(a))
 	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a), newVersion(a))
 	addAll(root, groupObserve, newOperations(a), newShowOperation(a), newActions(a), newShowAction(a), newSecrets(a), newShowSecret(a), newModelConstraints(a))
+	a.inModel(root)
 	addRefused(root)
 	refuseUnknownHelp(root)
 	return root
@@ -107,6 +111,20 @@ func unknownHelp(root *cobra.Command, args []string) error {
 		return nil
 	}
 	return unknownCommand(root, name)
+}
+
+// withoutModel are the verbs that are not about one model, or name it themselves. As with juju.
+var withoutModel = []string{
+	"up", "down", "tour", "version", "models", "add-model", "destroy-model", "show-model", "switch", "whoami", "controllers",
+}
+
+// inModel adds the flag that names the model to every verb about one.
+func (a *app) inModel(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if !slices.Contains(withoutModel, c.Name()) {
+			c.PersistentFlags().StringVarP(&a.model, "model", "m", "", "Model to operate in: [<controller>:][<user>/]<model>")
+		}
+	}
 }
 
 func addAll(root *cobra.Command, group string, commands ...*cobra.Command) {

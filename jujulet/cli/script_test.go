@@ -59,7 +59,7 @@ func (lifecycle) Down(_ context.Context, o cli.DownOptions) error {
 }
 
 // TestScripts runs each verb against a cluster process that answers with the files of the script: answers/<verb>.json is
-// what a call gets, answers/<verb>.error a refusal (the kind, then the message), requests/<verb>.json what it was sent last.
+// what a call gets, answers/<verb>.error a refusal (the kind, then the message), requests/<verb>.json what it was sent last, and requests/<verb>.model the model.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -103,6 +103,7 @@ func answers(dir string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verb := strings.TrimPrefix(r.URL.Path, "/v1/")
 		body, _ := io.ReadAll(r.Body)
+		_ = os.WriteFile(filepath.Join(dir, "requests", verb+".model"), []byte(r.URL.Query().Get(control.ModelParameter)+"\n"), 0o644)
 		var pretty bytes.Buffer
 		if json.Indent(&pretty, body, "", "  ") == nil {
 			pretty.WriteByte('\n')

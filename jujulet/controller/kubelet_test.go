@@ -46,8 +46,9 @@ func (f *fakeSandbox) Kill()                                                    
 // kubelet is a controller over a real store whose pods are fake.
 type kubelet struct {
 	*modelWorker
-	t  *testing.T
-	mu sync.Mutex
+	t   *testing.T
+	ctx context.Context
+	mu  sync.Mutex
 	// pods are the sandboxes by name, oldest first.
 	pods map[string][]*fakeSandbox
 }
@@ -55,7 +56,7 @@ type kubelet struct {
 func newKubelet(t *testing.T, state string) *kubelet {
 	t.Helper()
 	k := &kubelet{t: t, pods: map[string][]*fakeSandbox{}}
-	cfg := config{State: state, Runtime: t.TempDir(), Model: "dev"}
+	cfg := config{State: state, Runtime: t.TempDir(), Model: "dev", Controller: "jujulet"}
 	c := newController(cfg, slog.New(slog.DiscardHandler), func(error) {})
 	require.NoError(t, c.openStore())
 	require.NoError(t, c.ensureCluster())
@@ -70,6 +71,7 @@ func newKubelet(t *testing.T, state string) *kubelet {
 		return box, nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	k.ctx = ctx
 	done := make(chan error, 2)
 	go func() { done <- k.api.Run(ctx) }()
 	go func() { done <- k.follow(ctx) }()
@@ -228,4 +230,67 @@ func (k *kubelet) nodesStatus(token string) int {
 	require.NoError(k.t, err)
 	defer resp.Body.Close()
 	return resp.StatusCode
+}
+
+// TestSeveralModels has the same application in two models: they share addresses and nothing else.
+func TestSeveralModels(t *testing.T) {
+	t.Parallel()
+	k := newKubelet(t, t.TempDir())
+	k.deploy(1)
+	first := k.pod("trivial-0", any1)
+	k.launch = func(w *modelWorker) {
+		w.start(k.ctx, func(f func() error) { k.work.Go(func() { require.NoError(t, f()) }) })
+	}
+	_, err := k.postAddModel(t.Context(), control.AddModelRequest{Name: "prod"})
+	require.NoError(t, err)
+	for _, c := range []struct{ name, want string }{
+		{"prod", `failed to create new model: model "prod" for admin already exists`},
+		{"kube-system", `cannot create model "kube-system": a namespace called "kube-system" already exists on this k8s cluster. Please pick a different model name.`},
+	} {
+		_, err := k.postAddModel(t.Context(), control.AddModelRequest{Name: c.name})
+		require.EqualError(t, err, c.want)
+	}
+	w, err := k.worker("")
+	require.NoError(t, err)
+	require.Equal(t, "prod", w.info.Name, "the new model is the current one")
+	for _, ref := range []string{"prod", "admin/prod", ":prod", "jujulet:admin/prod"} {
+		same, err := k.worker(ref)
+		require.NoError(t, err, ref)
+		require.Same(t, w, same)
+	}
+	for ref, want := range map[string]string{
+		"none": "model jujulet:admin/none not found", "bob/prod": "model jujulet:bob/prod not found", "ctl:prod": "controller ctl not found",
+	} {
+		_, err := k.worker(ref)
+		require.EqualError(t, err, want)
+	}
+	charm, err := model.ReadCharm(filepath.Join("testdata", "trivial"))
+	require.NoError(t, err)
+	require.NoError(t, w.model.Deploy(model.DeployArgs{App: "trivial", Charm: charm, Units: 1, Resources: map[string]string{"web-image": "host"}}))
+	var second *corev1.Pod
+	require.Eventually(t, func() bool {
+		second, err = cluster.Get[*corev1.Pod](k.admin, "prod", "trivial-0")
+		return err == nil && second.Status.Phase == corev1.PodRunning
+	}, 10*time.Second, 5*time.Millisecond)
+	require.NotEqual(t, first.Status.PodIP, second.Status.PodIP)
+	boxes := k.sandboxes("trivial-0")
+	require.Len(t, boxes, 2)
+	require.NotEqual(t, boxes[0].spec.Token, boxes[1].spec.Token)
+	require.NotEqual(t, boxes[0].spec.ControlDir, boxes[1].spec.ControlDir)
+	require.Equal(t, "prod", boxes[1].spec.Namespace)
+
+	_, err = k.postDestroyModel(t.Context(), control.DestroyModelRequest{Model: "prod", Force: true, NoWait: true})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		models, err := k.getModels(t.Context(), none{})
+		_, absent := cluster.Get[*corev1.Namespace](k.admin, "", "prod")
+		return err == nil && len(models.Models) == 1 && models.Current == "dev" && isAbsent(absent)
+	}, 10*time.Second, 5*time.Millisecond)
+	<-boxes[1].Done()
+	require.Equal(t, first.UID, k.pod("trivial-0", any1).UID, "the other model's pod stays")
+	_, err = k.postAddModel(t.Context(), control.AddModelRequest{Name: "prod"})
+	require.NoError(t, err, "a name can be used again")
+	again, err := k.worker("prod")
+	require.NoError(t, err)
+	require.NotEqual(t, w.info.UUID, again.info.UUID)
 }

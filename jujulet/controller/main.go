@@ -194,7 +194,7 @@ func (c *Controller) openStore() error {
 // openModels makes what works on the store's content.
 func (c *Controller) openModels() error {
 	if len(c.store.Models()) == 0 {
-		if _, err := c.store.AddModel(c.config.Model); err != nil {
+		if _, err := c.store.AddModel(c.config.Model, nil); err != nil {
 			return fmt.Errorf("cannot make the model %q: %w", c.config.Model, err)
 		}
 	}

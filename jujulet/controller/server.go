@@ -34,6 +34,7 @@ func (c *Controller) handler() http.Handler {
 	mux := http.NewServeMux()
 	plain(c, mux, "info", c.getInfo)
 	plain(c, mux, "shutdown", c.postShutdown)
+	c.modelsHandlers(mux)
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
 		worker, err := c.worker(r.URL.Query().Get(control.ModelParameter))
 		if err != nil {

@@ -50,9 +50,10 @@ func (c *modelWorker) streamLogs(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		lines = c.model.WaitLogs(r.Context(), last)
-		if len(lines) > 0 {
-			last = lines[len(lines)-1].Seq
+		if len(lines) == 0 {
+			return // the client or the model has gone
 		}
+		last = lines[len(lines)-1].Seq
 		lines = slices.DeleteFunc(lines, func(l model.LogLine) bool { return !keep(l) })
 	}
 }

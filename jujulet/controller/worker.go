@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
@@ -68,23 +69,6 @@ func (c *Controller) allWorkers() []*modelWorker {
 	return out
 }
 
-// worker returns the worker of the model that a request names; "" is the current
-// model.
-func (c *Controller) worker(name string) (*modelWorker, error) {
-	if name == "" {
-		var err error
-		if name, err = c.currentModel(); err != nil {
-			return nil, err
-		}
-	}
-	c.workersMu.Lock()
-	defer c.workersMu.Unlock()
-	if w := c.workers[name]; w != nil {
-		return w, nil
-	}
-	return nil, notFound("model %q not found", name)
-}
-
 // start follows the model until ctx ends or stop is called.
 func (c *modelWorker) start(ctx context.Context, serve func(func() error)) {
 	ctx, c.cancel = context.WithCancel(ctx)
@@ -98,6 +82,8 @@ func (c *modelWorker) start(ctx context.Context, serve func(func() error)) {
 func (c *modelWorker) handler() http.Handler {
 	mux := http.NewServeMux()
 	c.operatorHandlers(mux)
+	plain(c, mux, "model-config", c.getModelConfig)
+	plain(c, mux, "set-model-config", c.postModelConfig)
 	c.clusterHandlers(mux)
 	mux.HandleFunc("POST /v1/debug-log", c.streamLogs)
 	mux.HandleFunc("POST /v1/journal", c.streamJournal)
@@ -167,7 +153,7 @@ func (c *modelWorker) token(app string) string {
 }
 
 // follow reconciles after every change of the model or of Services, until ctx
-// ends.
+// ends or the model has been destroyed.
 func (c *modelWorker) follow(ctx context.Context) error {
 	wake := c.model.Watch(ctx)
 	services := c.admin.Watch(ctx, cluster.ListOptions{Namespace: c.info.Name}, cluster.Service, cluster.StatefulSet)
@@ -177,10 +163,20 @@ func (c *modelWorker) follow(ctx context.Context) error {
 			c.log.Error("cannot reconcile", "error", err)
 		}
 		c.changes.bump()
+		gone, after := c.advance()
+		if gone {
+			return nil
+		}
+		var timer <-chan time.Time
+		if after > 0 {
+			timer = time.After(after)
+		}
 		for again := false; !again; {
 			select {
 			case <-ctx.Done():
 				return nil
+			case <-timer:
+				again = true
 			case _, ok := <-wake:
 				if !ok && ctx.Err() == nil {
 					return errors.New("the model was closed")

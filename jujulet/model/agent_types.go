@@ -119,6 +119,11 @@ type Snapshot struct {
 	Holder string `json:"holder,omitempty"`
 	// LeaseExpires is when leadership, whoever holds it, ends if not renewed.
 	LeaseExpires time.Time `json:"lease-expires"`
+	// UpdateStatus is the interval of update-status that the model's configuration
+	// names; 0 if it names none.
+	UpdateStatus time.Duration `json:"update-status,omitempty"`
+	// NoRetry keeps failed hooks from being run again without the operator.
+	NoRetry bool `json:"no-retry,omitempty"`
 	// WakeAt is when the snapshot changes by itself (secrets); zero if never.
 	WakeAt time.Time `json:"wake-at"`
 	// Charm is the hash of the application's charm.
@@ -300,6 +305,8 @@ type ContextInfo struct {
 	Info      Info           `json:"info"`
 	App       string         `json:"app"`
 	Relations []RelationView `json:"relations"` // by id
+	// Proxies are the model's juju-*-proxy, by HTTP, HTTPS, FTP and NO.
+	Proxies map[string]string `json:"proxies,omitempty"`
 	// PodAddress, Ingress (the application Service's addresses).
 	PodAddress string   `json:"pod-address"`
 	Ingress    []string `json:"ingress"`

@@ -28,6 +28,9 @@ func (m *Model) Deploy(a DeployArgs) error {
 		return err
 	}
 	return m.update(func(t *txn) error {
+		if err := t.checkAlive(); err != nil {
+			return err
+		}
 		if old, err := get[appDoc](t, bucketApps, a.App); err != nil || old != nil {
 			if err != nil {
 				return err

@@ -66,7 +66,7 @@ var logLevels = []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL
 // AddLog adds a line to the debug log, unless it is below the model's level. Seq
 // is given by the model, and Time if it is zero.
 func (m *Model) AddLog(l LogLine) {
-	if slices.Index(logLevels, l.Level) < slices.Index(logLevels, m.options.LogLevel) {
+	if slices.Index(logLevels, l.Level) < slices.Index(logLevels, m.leastLevel(l.Module)) {
 		return
 	}
 	if l.Time.IsZero() {

@@ -15,6 +15,9 @@ import (
 // shown to charms as JUJU_VERSION.
 const JujuVersion = "3.6.11"
 
+// DefaultCloudRegion is the cloud and region that statuses show.
+const DefaultCloudRegion = "jujulet/localhost"
+
 // LeaseDuration is how long leadership lasts after its last renewal.
 const LeaseDuration = 60 * time.Second
 
@@ -24,7 +27,7 @@ type Options struct {
 	Name string
 	// Controller is the controller's name. Default "jujulet".
 	Controller string
-	// CloudRegion is shown by status. Default "jujulet/localhost".
+	// CloudRegion is shown by status. Default DefaultCloudRegion.
 	CloudRegion string
 	// CharmDir is the folder that keeps charm archives by their hash. Default:
 	// "charms" beside the database.
@@ -58,6 +61,7 @@ type Model struct {
 	mu      sync.Mutex
 	changes map[string]*topic
 	base    uint64
+	levels  []logLevel // of the debug log, as configured
 	closed  chan struct{}
 }
 

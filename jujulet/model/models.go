@@ -88,6 +88,9 @@ func (m *Model) read(root *bbolt.Bucket) error {
 		return fmt.Errorf("cannot open model: its schema %d is newer than %d", d.Schema, schemaVersion)
 	}
 	m.info = d.Info
+	if text, ok := d.Config[keyLogging].(string); ok {
+		m.levels, _ = parseLogging(text) // checked when it was set
+	}
 	return nil
 }
 
@@ -123,8 +126,8 @@ var modelName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 // IsModelName says whether a model may have this name.
 func IsModelName(name string) bool { return modelName.MatchString(name) }
 
-// AddModel makes a model.
-func (s *Store) AddModel(name string) (*Model, error) {
+// AddModel makes a model with a configuration.
+func (s *Store) AddModel(name string, config map[string]string) (*Model, error) {
 	if !IsModelName(name) {
 		return nil, errf(Invalid, "%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
 	}
@@ -140,7 +143,14 @@ func (s *Store) AddModel(name string) (*Model, error) {
 		Version: JujuVersion, Domain: o.Domain, KubernetesVersion: o.KubernetesVersion,
 		APIAddresses: o.APIAddresses,
 	}
-	raw, err := json.Marshal(modelDoc{Schema: schemaVersion, Info: m.info, Created: m.now()})
+	values, err := modelConfigValues(config)
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := values[keyLogging].(string); ok {
+		m.levels, _ = parseLogging(text)
+	}
+	raw, err := json.Marshal(modelDoc{Schema: schemaVersion, Info: m.info, Life: Alive, Created: m.now(), Config: values})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make model: %w", err)
 	}

@@ -21,7 +21,7 @@ func (o Options) withDefaults(path string) Options {
 	}
 	set(&o.Name, "dev")
 	set(&o.Controller, "jujulet")
-	set(&o.CloudRegion, "jujulet/localhost")
+	set(&o.CloudRegion, DefaultCloudRegion)
 	set(&o.CharmDir, filepath.Join(filepath.Dir(path), "charms"))
 	set(&o.LogLevel, "INFO")
 	set(&o.Domain, "cluster.local")
@@ -48,7 +48,7 @@ func Open(path string, o Options) (*Model, error) {
 	}
 	m, err := s.Model(s.options.Name)
 	if err != nil {
-		m, err = s.AddModel(s.options.Name)
+		m, err = s.AddModel(s.options.Name, nil)
 	}
 	if err != nil {
 		s.Close()

@@ -39,6 +39,11 @@ func (m *Model) ContextInfo(_ context.Context, unit string) (*ContextInfo, error
 			c.Base = charm.Bases[0]
 		}
 		c.Declared = charm.Meta.Resources
+		settings, err := t.modelSettings()
+		if err != nil {
+			return err
+		}
+		c.Proxies = settings.proxies
 		if a.Address != "" {
 			c.Ingress = []string{a.Address}
 		}

@@ -47,6 +47,11 @@ func (t *txn) snapshot(unit string) (*Snapshot, error) {
 		Relations: map[int]RelationSnapshot{}, Fires: u.Fires,
 		Containers: sortedKeys(c.Meta.Containers), Endpoints: c.Meta.Endpoints,
 	}
+	settings, err := t.modelSettings()
+	if err != nil {
+		return nil, err
+	}
+	s.UpdateStatus, s.NoRetry = settings.updateStatus, settings.noRetry
 	rels, err := t.relations(u.App)
 	if err != nil {
 		return nil, err

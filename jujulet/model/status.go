@@ -23,6 +23,10 @@ func (m *Model) Status() (Status, error) {
 			return err
 		}
 		s.ModelStatus = StatusValue{Status: "available", Since: d.Created}
+		if d.Life != Alive {
+			s.ModelStatus = StatusValue{Status: "destroying", Since: d.Destroy.Since}
+		}
+		s.Life = d.Life
 		err = each(t, bucketApps, "", func(_ string, a *appDoc) error {
 			v, err := t.appStatus(a)
 			s.Applications[a.Name] = v

@@ -9,6 +9,7 @@ type Status struct {
 	Model Info `json:"model"`
 	// ModelSince is when the model was made available.
 	ModelStatus  StatusValue                  `json:"model-status"`
+	Life         Life                         `json:"life"`
 	Applications map[string]ApplicationStatus `json:"applications"`
 	Relations    []RelationStatus             `json:"relations"` // by id
 }

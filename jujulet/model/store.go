@@ -183,12 +183,17 @@ func keyID(key string) uint64 {
 
 // modelDoc is the model's own document.
 type modelDoc struct {
-	Schema        int       `json:"schema"`
-	Info          Info      `json:"info"`
-	Created       time.Time `json:"created"`
-	NextRelation  int       `json:"next-relation"`
-	NextOperation int       `json:"next-operation"`
-	NextFire      uint64    `json:"next-fire"`
+	Schema  int       `json:"schema"`
+	Info    Info      `json:"info"`
+	Life    Life      `json:"life"`
+	Created time.Time `json:"created"`
+	// Config is what users have set of the model's configuration.
+	Config map[string]any `json:"config,omitempty"`
+	// Destroy says how a dying model goes.
+	Destroy       DestroyModelArgs `json:"destroy,omitzero"`
+	NextRelation  int              `json:"next-relation"`
+	NextOperation int              `json:"next-operation"`
+	NextFire      uint64           `json:"next-fire"`
 }
 
 const modelKey = "model"
