@@ -51,11 +51,14 @@ func (c client) call(args []string) (*ExecResponse, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot get current folder: %w", err)
 	}
-	network := c.getenv("JUJU_AGENT_SOCKET_NETWORK")
-	if network == "" {
-		network = "unix"
+	address, network := c.getenv("JUJU_AGENT_SOCKET_ADDRESS"), c.getenv("JUJU_AGENT_SOCKET_NETWORK")
+	switch {
+	case address == "":
+		return nil, errors.New("JUJU_AGENT_SOCKET_ADDRESS not set")
+	case network == "":
+		return nil, errors.New("JUJU_AGENT_SOCKET_NETWORK not set")
 	}
-	conn, err := net.DialTimeout(network, c.getenv("JUJU_AGENT_SOCKET_ADDRESS"), dialTimeout)
+	conn, err := net.DialTimeout(network, address, dialTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ func TestProtocol_RefusedRequests(t *testing.T) {
 	require.Equal(t, "bad request: command not specified", b.rpcError(Request{ContextId: id, Dir: "/"}))
 	require.Equal(t, "bad request: Dir is not absolute", b.rpcError(Request{ContextId: id, Dir: "x", CommandName: "is-leader"}))
 	require.Equal(t, `bad request: wrong context ID; got "old"`, b.rpcError(Request{ContextId: "old", Dir: "/", CommandName: "is-leader"}))
+	require.Equal(t, "bad request: token does not match", b.rpcError(Request{ContextId: id, Dir: "/", CommandName: "is-leader", Token: "x"}))
 	require.Equal(t, "bad request: unknown command: rm", b.rpcError(Request{ContextId: id, Dir: "/", CommandName: "rm"}))
 }
 
@@ -54,7 +55,7 @@ func TestTrap17_ClosedContextRefuses(t *testing.T) {
 func TestClient(t *testing.T) {
 	b := newBench(t).hook("foo/0", changed(), nil)
 	var out, errs bytes.Buffer
-	env := map[string]string{"JUJU_AGENT_SOCKET_ADDRESS": "/nowhere/agent.socket"}
+	env := map[string]string{"JUJU_AGENT_SOCKET_ADDRESS": "/nowhere/agent.socket", "JUJU_AGENT_SOCKET_NETWORK": "unix"}
 	c := client{
 		getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
 	}

@@ -134,8 +134,12 @@ func storageGet(c *call) error {
 
 // storageAdd is refused: this runner has no storage.
 func storageAdd(c *call) error {
-	if _, err := c.parse(); err != nil {
+	args, err := c.parse()
+	if err != nil {
 		return err
+	}
+	if len(args) == 0 {
+		return usagef("storage add requires a storage directive")
 	}
 	return errors.New("cannot add storage: not supported by this runner")
 }

@@ -74,6 +74,8 @@ type Jujuc struct {
 // with a code.
 func (j *Jujuc) Main(req Request, resp *ExecResponse) error {
 	switch {
+	case req.Token != "": // only remote charms have one
+		return errors.New("bad request: token does not match")
 	case req.CommandName == "":
 		return errors.New("bad request: command not specified")
 	case !filepath.IsAbs(req.Dir):
