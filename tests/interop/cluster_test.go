@@ -102,6 +102,25 @@ func (c *cluster) await(what string, check func() error) {
 	}
 }
 
+// saw counts how often a unit's charm has said in its log that it saw this. It costs the unit nothing, as against an action.
+func (c *cluster) saw(unit, what string) int {
+	c.t.Helper()
+	return strings.Count(c.must("debug-log", "--no-tail", "--replay", "-l", "INFO", "-i", unit), "saw "+what+".\n")
+}
+
+// until waits until a unit's charm has seen this once more than before do.
+func (c *cluster) until(unit, what string, do func()) {
+	c.t.Helper()
+	before := c.saw(unit, what)
+	do()
+	c.await(fmt.Sprintf("%s sees %q", unit, what), func() error {
+		if n := c.saw(unit, what); n <= before {
+			return fmt.Errorf("seen %d times", n)
+		}
+		return nil
+	})
+}
+
 // unit is what status says of one unit.
 type unit struct {
 	Workload struct {

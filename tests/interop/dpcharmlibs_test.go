@@ -42,13 +42,13 @@ func (c *cluster) report() (events []given, now *given) {
 // awaitEvents waits until the client has seen so many events and returns them.
 func (c *cluster) awaitEvents(n int) []given {
 	c.t.Helper()
-	var events []given
 	c.await(fmt.Sprintf("%d events at the client", n), func() error {
-		if events, _ = c.report(); len(events) < n {
-			return fmt.Errorf("%v", events)
+		if seen := c.saw(opsClient+"/0", "resource_created") + c.saw(opsClient+"/0", "endpoints_changed"); seen < n {
+			return fmt.Errorf("%d", seen)
 		}
 		return nil
 	})
+	events, _ := c.report()
 	require.Len(c.t, events, n)
 	return events
 }
@@ -182,7 +182,8 @@ func (c *cluster) otherBackend(before given) {
 	c.settled("blocked", bridge+"/0")
 	c.settled("active", opsBackend+"/0")
 	for _, owner := range []string{bridge, opsBackend} {
-		require.JSONEq(t, "[]", c.must("exec", "--unit", owner+"/0", "--", "secret-ids", "--format", "json"), "no secret of %s is left", owner)
+		secrets := strings.TrimSpace(c.must("exec", "--unit", owner+"/0", "--", "secret-ids", "--format", "json"))
+		require.Contains(t, []string{"null", "[]"}, secrets, "no secret of %s is left", owner)
 	}
 }
 

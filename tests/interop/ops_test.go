@@ -5,6 +5,7 @@ package interop
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,13 +29,14 @@ func (c *cluster) seen(unit string) []string {
 // awaitSeen waits until a unit has kept an event and returns all of them.
 func (c *cluster) awaitSeen(unit, event string) []string {
 	c.t.Helper()
-	var events []string
 	c.await(fmt.Sprintf("%s sees %q", unit, event), func() error {
-		if events = c.seen(unit); !slices.Contains(events, event) {
-			return fmt.Errorf("%q", events)
+		if c.saw(unit, event) == 0 {
+			return errors.New("not yet")
 		}
 		return nil
 	})
+	events := c.seen(unit)
+	require.Contains(c.t, events, event)
 	return events
 }
 
@@ -75,7 +77,7 @@ func (c *cluster) opsLife(t *testing.T) {
 	c = c.within(t)
 	requireOrder(t, c.seen(owner+"/0"), "install", "crew_relation_created crew owner -", "leader_elected", "config_changed", "start")
 	require.Contains(t, c.seen(owner+"/0"), "work_pebble_ready work")
-	requireOrder(t, c.seen(owner+"/1"), "install", "crew_relation_created crew owner -", "config_changed", "start",
+	requireOrder(t, c.awaitSeen(owner+"/1", "crew_relation_changed crew owner owner/0"), "install", "crew_relation_created crew owner -", "config_changed", "start",
 		"crew_relation_joined crew owner owner/0", "crew_relation_changed crew owner owner/0")
 	require.NotContains(t, c.seen(owner+"/1"), "leader_elected")
 	var status struct {
@@ -101,15 +103,13 @@ func (c *cluster) opsConfig(t *testing.T) {
 	c = c.within(t)
 	require.Equal(t, map[string]any{"accept": true, "count": 3.0, "greeting": "hello", "ratio": 0.5},
 		into[map[string]any](t, c.run(owner+"/0", "report"), "config"), "what is unset is not there")
-	c.must("config", owner, "greeting=bonjour", "count=4", "ratio=1.25", "unset=set")
-	c.await("the units tell each other", func() error {
-		crew := into[map[string]string](t, c.run(owner+"/1", "report"), "crew")
-		if crew[owner+"/0"] != "bonjour from owner/0" || crew[owner+"/1"] != "bonjour from owner/1" {
-			return fmt.Errorf("%v", crew)
-		}
-		return nil
+	c.until(owner+"/1", "crew_relation_changed crew owner owner/0", func() {
+		c.must("config", owner, "greeting=bonjour", "count=4", "ratio=1.25", "unset=set")
 	})
+	c.settled("active", owner+"/0", owner+"/1")
 	report := c.run(owner+"/1", "report")
+	require.Equal(t, map[string]string{owner + "/0": "bonjour from owner/0", owner + "/1": "bonjour from owner/1"},
+		into[map[string]string](t, report, "crew"))
 	require.Equal(t, map[string]any{"accept": true, "count": 4.0, "greeting": "bonjour", "ratio": 1.25, "unset": "set"},
 		into[map[string]any](t, report, "config"))
 	require.Equal(t, "bonjour", report["chosen"])
@@ -119,29 +119,18 @@ func (c *cluster) opsConfig(t *testing.T) {
 func (c *cluster) opsRelations(t *testing.T) {
 	c = c.within(t)
 	c.integrate(observer+":link", owner+":side")
-	c.await("the token is read", func() error {
-		if tokens := into[[]string](t, c.run(observer+"/0", "report"), "tokens"); len(tokens) == 0 {
-			return fmt.Errorf("none")
-		}
-		return nil
-	})
 	c.awaitSeen(observer+"/0", "link_relation_changed link owner owner/1")
 	requireOrder(t, c.seen(observer+"/0"), "link_relation_created link owner -", "link_relation_joined link owner owner/0",
 		"link_relation_changed link owner owner/0")
-	requireOrder(t, c.seen(owner+"/1"), "side_relation_created side observer -", "side_relation_joined side observer observer/0")
+	requireOrder(t, c.awaitSeen(owner+"/1", "side_relation_joined side observer observer/0"), "side_relation_created side observer -", "side_relation_joined side observer observer/0")
 	report := c.run(observer+"/0", "report")
 	require.Equal(t, []string{"first"}, into[[]string](t, report, "tokens"))
 	require.Equal(t, "bonjour", c.linkData("app")["greeting"])
 	require.True(t, strings.HasPrefix(c.linkData(owner + "/1")["address"], "10.1."), "%v", report["seen"])
 
 	t.Log("a change of the application's databag")
-	c.must("config", owner, "greeting=salut")
-	c.await("the observer sees it", func() error {
-		if got := c.linkData("app")["greeting"]; got != "salut" {
-			return fmt.Errorf("%q", got)
-		}
-		return nil
-	})
+	c.until(observer+"/0", "link_relation_changed link owner -", func() { c.must("config", owner, "greeting=salut") })
+	require.Equal(t, "salut", c.linkData("app")["greeting"])
 
 	t.Log("a new revision of the secret")
 	results := c.run(owner+"/0", "revise", "token=second")
@@ -169,15 +158,9 @@ func (c *cluster) opsDeferral(t *testing.T) {
 	c.settled("maintenance", observer+"/0")
 	require.Equal(t, "not accepting", c.units()[observer+"/0"].Workload.Message)
 	accepted := strings.Count(strings.Join(c.seen(observer+"/0"), "\n"), "accepted")
-	c.must("config", owner, "greeting=hej")
-	c.await("the change is deferred", func() error {
-		if got := c.run(observer+"/0", "report")["deferred"]; got == "0" {
-			return fmt.Errorf("%v", got)
-		}
-		return nil
-	})
+	c.until(observer+"/0", "a change deferred", func() { c.must("config", owner, "greeting=hej") })
 	require.Equal(t, "salut", c.linkData("app")["greeting"])
-	c.must("config", observer, "accept=true")
+	c.until(observer+"/0", "config_changed", func() { c.must("config", observer, "accept=true") })
 	c.settled("active", observer+"/0")
 	require.Equal(t, "hej", c.linkData("app")["greeting"])
 	events := c.seen(observer + "/0")
@@ -265,7 +248,7 @@ func (c *cluster) opsEnds(t *testing.T) {
 	c.awaitSeen(observer+"/0", "link_relation_departed link owner owner/1 departing=owner/1")
 	c.must("remove-relation", observer, owner)
 	requireOrder(t, c.awaitSeen(observer+"/0", "link_relation_broken link owner -"),
-		"link_relation_departed link owner owner/0 departing=observer/0", "link_relation_broken link owner -")
+		"link_relation_departed link owner owner/0 departing=owner/0", "link_relation_broken link owner -")
 	requireOrder(t, c.awaitSeen(owner+"/0", "side_relation_broken side observer -"),
 		"side_relation_departed side observer observer/0 departing=observer/0", "side_relation_broken side observer -")
 	c.must("remove-application", "--no-prompt", observer)

@@ -4,10 +4,13 @@
 """A client of a MySQL database, on the Python library of data_interfaces, version 1."""
 
 import json
+import logging
 
 import ops
 import pymysql
 from dpcharmlibs.interfaces import RequirerCommonModel, ResourceProviderModel, ResourceRequirerEventHandler
+
+logger = logging.getLogger(__name__)
 
 EVENTS = (
     "resource_created",
@@ -40,6 +43,7 @@ class ClientCharm(ops.CharmBase):
 
     def _on_event(self, event):
         self._stored.events.append(json.dumps({"event": event.handle.kind, **self._describe(event.response)}))
+        logger.info("saw %s.", event.handle.kind)
 
     @staticmethod
     def _describe(response):

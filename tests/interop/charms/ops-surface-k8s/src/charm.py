@@ -5,6 +5,7 @@
 
 import io
 import json
+import logging
 import os
 
 import lightkube
@@ -12,6 +13,8 @@ import ops
 from lightkube.core.exceptions import ApiError
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Service
+
+logger = logging.getLogger(__name__)
 
 LABEL = "shared"
 NOTICE = "drawbridge.example/hello"
@@ -66,6 +69,7 @@ class SurfaceCharm(ops.CharmBase):
         elif isinstance(event, ops.WorkloadEvent):
             name += f" {event.workload.name}"
         self._stored.events.append(name)
+        logger.info("saw %s.", name)
 
     # Config and relations.
 
@@ -90,9 +94,11 @@ class SurfaceCharm(ops.CharmBase):
     def _on_link_changed(self, event: ops.RelationChangedEvent):
         if not self.config["accept"]:
             self._stored.deferred += 1
+            logger.info("saw a change deferred.")
             event.defer()
             return
         self._stored.events.append("accepted")
+        logger.info("saw accepted.")
         data = event.relation.data
         self._stored.seen["app"] = json.dumps(dict(data[event.app]))
         if event.unit is not None:
