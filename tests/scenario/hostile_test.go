@@ -36,6 +36,11 @@ func clean(t *testing.T, w *world.World, unit string) {
 	}
 }
 
+// v1 is a databag of a client that speaks version 1.
+func v1(requests string) map[string]string {
+	return map[string]string{"version": "v1", "requests": requests}
+}
+
 // TestHostile_Clients lets a client say things that cannot be served, beside one
 // that is served.
 func TestHostile_Clients(t *testing.T) {
@@ -73,7 +78,20 @@ func TestHostile_Clients(t *testing.T) {
 		"group roles":       {map[string]string{"database": "ok", "extra-group-roles": "admin"}, "extra-group-roles is not supported"},
 		"an entity":         {map[string]string{"database": "ok", "entity-type": "USER"}, "entity-type is not supported"},
 		"entity rights":     {map[string]string{"database": "ok", "entity-permissions": `[{"x":1}]`}, "entity-permissions is not supported"},
-		"a later version":   {map[string]string{"version": "v1", "requests": `[{"resource":"ok"}]`}, "only version 0"},
+		"a later version":   {map[string]string{"version": "v2", "requests": `[{"resource":"ok"}]`}, "versions 0 and 1"},
+		"v1 not JSON":       {v1("[{" + canary + "-secret"), "requests is not a JSON list"},
+		"v1 deep":           {v1(strings.Repeat("[", 30000)), "requests is not a JSON list"},
+		"v1 huge":           {v1(`[{"resource": "` + huge + `"}]`), "larger than"},
+		"v1 long":           {v1(`[{"resource": "` + huge[:100_000] + `"}]`), "requests is too long"},
+		"v1 two requests":   {v1(`[{"resource": "a", "request-id": "1"}, {"resource": "b", "request-id": "2"}]`), "requests has 2 entries"},
+		"v1 SQL":            {v1("[{\"resource\": \"a`; DROP DATABASE mysql; -- \", \"request-id\": \"1\"}]"), "database"},
+		"v1 system schema":  {v1(`[{"resource": "mysql", "request-id": "1"}]`), "mysql"},
+		"v1 controls":       {v1(`[{"resource": "a\u001b[31m` + canary + `-secret", "request-id": "1"}]`), "resource has control characters"},
+		"v1 hostile id":     {v1(`[{"resource": "a", "request-id": "` + canary + `-secret\u0007"}]`), "request-id is not an identifier"},
+		"v1 reserved id":    {v1(`[{"resource": "a", "request-id": "status"}]`), "request-id is not an identifier"},
+		"v1 hostile salt":   {v1(`[{"resource": "a", "request-id": "1", "salt": "\u001b]0;` + canary + `-secret"}]`), "salt has control characters"},
+		"v1 an entity":      {v1(`[{"resource": "a", "request-id": "1", "entity-type": "GROUP"}]`), "entity-type is not supported"},
+		"v1 roles":          {v1(`[{"resource": "a", "request-id": "1", "extra-user-roles": "admin"}]`), "extra-user-roles is not supported"},
 		"a hostile version": {map[string]string{"version": "v\x1b]0;a title\x07"}, "version"},
 	}
 	for name, c := range cases {
