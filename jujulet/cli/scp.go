@@ -127,6 +127,9 @@ func (o *scpOptions) fetch(ctx context.Context, c *control.Client, unit string) 
 	unpacked := make(chan error, 1)
 	go func() {
 		err := unpack(reader, path.Base(source), target, o.app)
+		if err == nil {
+			_, err = io.Copy(io.Discard, reader) // what tar fills the last block with
+		}
 		reader.CloseWithError(err)
 		unpacked <- err
 	}()
