@@ -53,7 +53,6 @@ func (c *modelWorker) operatorHandlers(mux *http.ServeMux) {
 		return none{}, c.model.Fire(unit, r.Hook, r.Args)
 	})
 	plain(c, mux, "kill", c.postKill)
-	plain(c, mux, "changed", c.getChanged)
 	plain(c, mux, "actions", func(_ context.Context, r control.ApplicationRequest) (map[string]model.ActionSpec, error) {
 		return c.model.ActionSpecs(r.Application)
 	})

@@ -34,6 +34,7 @@ func (c *Controller) handler() http.Handler {
 	mux := http.NewServeMux()
 	plain(c, mux, "info", c.getInfo)
 	plain(c, mux, "shutdown", c.postShutdown)
+	plain(c, mux, "changed", c.getChanged) // of any model: what one waits for may be the end of its model
 	c.modelsHandlers(mux)
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
 		worker, err := c.worker(r.URL.Query().Get(control.ModelParameter))

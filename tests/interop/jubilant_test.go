@@ -31,12 +31,12 @@ func TestJubilant(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter, "-m", "unittest", "-v", "test_jubilant")
+	cmd := exec.CommandContext(ctx, interpreter, "-m", "unittest", "discover", "-v")
 	cmd.Dir, cmd.Env = "jubilant", env
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	ran := tests(t, cmd)
-	require.GreaterOrEqual(t, ran, 20, "tests of Python that have passed")
+	require.GreaterOrEqual(t, ran, 18, "tests of Python that have passed")
 	if t.Failed() {
 		log, _, _ := command(t, env, built.jujulet, "debug-log", "--replay", "--no-tail")
 		t.Log(log)
