@@ -20,12 +20,12 @@ import (
 
 // Bounds of the skeleton. What is deeper, or more, cannot be written to.
 const (
-	maxSkeletonFolders = 2000    // in each top folder, shallow ones first
+	maxSkeletonFolders = 1000    // in each top folder, shallow ones first
 	maxSkeletonFile    = 1 << 20 // bytes of a file in /etc
 )
 
-// skeletonDepths are how deep the skeleton goes where all of the folders are too many.
-var skeletonDepths = map[string]int{"/usr": 1, "/usr/local": 2}
+// skeletonDepths are how deep the skeleton goes below some folders; elsewhere it has what is in the folder itself.
+var skeletonDepths = map[string]int{"/etc": 8, "/var": 4, "/opt": 4, "/srv": 4, "/usr": 1, "/usr/local": 2}
 
 // opaqueAttribute makes a folder of a layer hide those of the same name in the layers below.
 const opaqueAttribute = "user.overlay.opaque"
@@ -55,7 +55,15 @@ func makeSkeleton(folder string, hidden func(string) bool) (bool, error) {
 			return false, err
 		}
 	}
-	return s.opaque, s.tree("/usr/local")
+	return s.opaque, nil
+}
+
+// depthOf returns how deep the skeleton goes below a folder, where it would go so deep if nothing is said of it.
+func depthOf(path string, usual int) int {
+	if depth, ok := skeletonDepths[path]; ok {
+		return depth
+	}
+	return usual
 }
 
 // skeleton is the layer while it is made.
@@ -69,11 +77,10 @@ type skeleton struct {
 func (s *skeleton) tree(top string) error {
 	type level struct {
 		path  string
-		depth int
+		depth int // that is left
 	}
-	limit, limited := skeletonDepths[top]
 	made := 0
-	for todo := []level{{path: top}}; len(todo) > 0 && made < maxSkeletonFolders; todo = todo[1:] {
+	for todo := []level{{path: top, depth: depthOf(top, 1)}}; len(todo) > 0 && made < maxSkeletonFolders; todo = todo[1:] {
 		at := todo[0]
 		info, err := os.Lstat(at.path)
 		if err != nil || !info.IsDir() || s.hidden(at.path) {
@@ -94,8 +101,8 @@ func (s *skeleton) tree(top string) error {
 		for _, e := range entries {
 			path := filepath.Join(at.path, e.Name())
 			switch {
-			case e.IsDir() && (!limited || at.depth < limit):
-				todo = append(todo, level{path, at.depth + 1})
+			case e.IsDir() && at.depth > 0:
+				todo = append(todo, level{path, depthOf(path, at.depth-1)})
 			case e.Type().IsRegular() && under(path, "/etc"):
 				if err := s.file(path, e); err != nil {
 					return err
