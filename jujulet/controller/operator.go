@@ -229,7 +229,10 @@ func (c *modelWorker) postScale(_ context.Context, r control.ScaleRequest) (int,
 
 // postRemoveApplication begins the removal of an application.
 func (c *modelWorker) postRemoveApplication(_ context.Context, r control.RemoveRequest) (none, error) {
-	if err := c.model.RemoveApplication(r.Application); err != nil || !r.Force {
+	if !r.Force {
+		return none{}, c.model.RemoveApplication(r.Application)
+	}
+	if err := c.model.ForceRemoveApplication(r.Application); err != nil {
 		return none{}, err
 	}
 	return none{}, c.removeDying(r.Application)

@@ -149,11 +149,12 @@ func relationModelGet(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := rel.get(); err != nil {
+	view, err := rel.get()
+	if err != nil {
 		return err
 	}
 	if err := noArgs(args); err != nil {
 		return err
 	}
-	return c.write(out, map[string]string{"uuid": c.hook.Info.Info.UUID})
+	return c.write(out, map[string]string{"uuid": view.Model})
 }

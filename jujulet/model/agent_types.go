@@ -298,6 +298,8 @@ type RelationView struct {
 	RemoteApp string `json:"remote-app"`
 	Life      Life   `json:"life"`
 	InScope   bool   `json:"in-scope"`
+	// Model is the id of the model of the other side.
+	Model string `json:"model"`
 }
 
 // ContextInfo is what a hook context needs at its start.

@@ -37,6 +37,12 @@ func (m *Model) Deploy(a DeployArgs) error {
 			}
 			return errf(Exists, "cannot add application %q: application already exists", a.App)
 		}
+		if r, err := t.remote(a.App); err != nil || r != nil {
+			if err != nil {
+				return err
+			}
+			return errf(Exists, "cannot add application %q: saas application with same name already exists", a.App)
+		}
 		if err := put(t, bucketCharms, a.Charm.Hash, a.Charm); err != nil {
 			return err
 		}

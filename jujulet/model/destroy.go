@@ -35,6 +35,9 @@ func (m *Model) Destroy(a DestroyModelArgs) error {
 		if d.Life != Alive {
 			a.Since = d.Destroy.Since
 		}
+		if err := t.endAbroad(); err != nil {
+			return err
+		}
 		d.Life, d.Destroy = Dying, a
 		apps = keys(t, bucketApps, "")
 		return t.putModel(d)
@@ -43,7 +46,7 @@ func (m *Model) Destroy(a DestroyModelArgs) error {
 		return err
 	}
 	for _, app := range apps {
-		if err := m.RemoveApplication(app); err != nil && KindOf(err) != NotFound {
+		if err := m.ForceRemoveApplication(app); err != nil && KindOf(err) != NotFound {
 			return err
 		}
 	}

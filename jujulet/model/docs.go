@@ -22,8 +22,10 @@ type appDoc struct {
 	// Files maps a file resource to the hash of its content.
 	Files   map[string]string `json:"files,omitempty"`
 	Address string            `json:"address,omitempty"`
-	Leader  string            `json:"leader,omitempty"`
-	Lease   time.Time         `json:"lease"` // its end
+	// Token is in the name that other models know the application by.
+	Token  string    `json:"token,omitempty"`
+	Leader string    `json:"leader,omitempty"`
+	Lease  time.Time `json:"lease"` // its end
 	// LeaderSettings are those of the legacy tools leader-get and leader-set.
 	LeaderSettings map[string]string `json:"leader-settings,omitempty"`
 	LeaderVersion  int64             `json:"leader-version,omitempty"`
@@ -68,6 +70,8 @@ type relationDoc struct {
 	Life    Life            `json:"life"`
 	InScope map[string]bool `json:"in-scope"`
 	Created time.Time       `json:"created"`
+	// Cross is set in a relation across models.
+	Cross *crossEnd `json:"cross,omitempty"`
 }
 
 // end returns the application's own end.

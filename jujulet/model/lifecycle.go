@@ -68,10 +68,19 @@ func (t *txn) scale(a *appDoc, units int) error {
 
 // RemoveApplication begins the removal of an application: its relations and
 // units die, and it goes with the last of them.
-func (m *Model) RemoveApplication(app string) error {
+// One with an offer that is in use is refused.
+func (m *Model) RemoveApplication(app string) error { return m.removeApplication(app, false) }
+
+// ForceRemoveApplication is RemoveApplication, and ends the use of offers.
+func (m *Model) ForceRemoveApplication(app string) error { return m.removeApplication(app, true) }
+
+func (m *Model) removeApplication(app string, force bool) error {
 	return m.update(func(t *txn) error {
 		a, err := t.app(app)
 		if err != nil {
+			return err
+		}
+		if err := t.checkOffers(app, force); err != nil {
 			return err
 		}
 		a.Life, a.Scale = Dying, 0
@@ -209,6 +218,9 @@ func (t *txn) reap(apps ...string) error {
 	for _, name := range apps {
 		a, err := get[appDoc](t, bucketApps, name)
 		if err != nil {
+			return err
+		}
+		if err := t.reapRemote(name); err != nil {
 			return err
 		}
 		if a == nil || a.Life == Alive || len(keys(t, bucketUnits, name+"/")) > 0 {

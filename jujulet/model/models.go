@@ -26,7 +26,9 @@ type Store struct {
 	db      *bbolt.DB
 	options Options
 
-	mu     sync.Mutex
+	changing sync.Mutex // one AddModel or RemoveModel at a time
+
+	mu     sync.Mutex // never held while a transaction is waited for: those look models up
 	models map[string]*Model
 }
 
@@ -62,6 +64,11 @@ func (s *Store) load(tx *bbolt.Tx) error {
 	}
 	return all.ForEachBucket(func(name []byte) error {
 		m := s.handle()
+		for _, b := range buckets { // those of an earlier version are fewer
+			if _, err := all.Bucket(name).CreateBucketIfNotExists([]byte(b)); err != nil {
+				return fmt.Errorf("cannot open model: %w", err)
+			}
+		}
 		if err := m.read(all.Bucket(name)); err != nil {
 			return err
 		}
@@ -131,9 +138,9 @@ func (s *Store) AddModel(name string, config map[string]string) (*Model, error) 
 	if !IsModelName(name) {
 		return nil, errf(Invalid, "%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.models[name] != nil {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if _, err := s.Model(name); err == nil {
 		return nil, errf(Exists, "model %q already exists", name)
 	}
 	m := s.handle()
@@ -169,25 +176,29 @@ func (s *Store) AddModel(name string, config map[string]string) (*Model, error) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot make model: %w", storeError(err))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.models[name] = m
 	return m, nil
 }
 
 // RemoveModel forgets a model with all that is in it, and ends its watches.
 func (s *Store) RemoveModel(name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.models[name]
-	if m == nil {
-		return notFound("model", name)
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	m, err := s.Model(name)
+	if err != nil {
+		return err
 	}
-	err := s.db.Update(func(tx *bbolt.Tx) error {
+	err = s.db.Update(func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(bucketModels)).DeleteBucket([]byte(name))
 	})
 	if err != nil {
 		return fmt.Errorf("cannot remove model: %w", storeError(err))
 	}
+	s.mu.Lock()
 	delete(s.models, name)
+	s.mu.Unlock()
 	m.end()
 	return nil
 }

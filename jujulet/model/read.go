@@ -55,7 +55,7 @@ func (m *Model) ContextInfo(_ context.Context, unit string) (*ContextInfo, error
 			own, _ := r.end(u.App)
 			c.Relations = append(c.Relations, RelationView{
 				ID: r.ID, Key: r.String(), Endpoint: own.Name, Role: own.Role, RemoteApp: r.remote(u.App).App,
-				Life: r.Life, InScope: r.InScope[unit],
+				Life: r.Life, InScope: r.InScope[unit], Model: t.modelOf(r),
 			})
 		}
 		return nil
@@ -194,12 +194,19 @@ func (m *Model) GoalState(_ context.Context, unit string) (GoalState, error) {
 			}
 			own, _ := r.end(u.App)
 			remote := r.remote(u.App)
+			name, show, err := t.goalName(remote.App)
+			if err != nil {
+				return err
+			}
+			if !show {
+				continue
+			}
 			side := map[string]GoalStatus{}
 			status := "joined"
 			if r.Life != Alive {
 				status = "dying"
 			}
-			side[remote.App] = GoalStatus{Status: status, Since: r.Created}
+			side[name] = GoalStatus{Status: status, Since: r.Created}
 			if err := t.goalUnits(remote.App, side); err != nil {
 				return err
 			}

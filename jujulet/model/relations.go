@@ -27,39 +27,79 @@ func (m *Model) Integrate(a, b string) (int, error) {
 }
 
 func (t *txn) integrate(ends [2]EndpointRef) (int, error) {
-	key := ends[0].String() + " " + ends[1].String()
-	for _, e := range ends {
-		a, err := t.app(e.App)
+	var remote []int
+	for i, e := range ends {
+		r, err := t.remote(e.App)
 		if err != nil {
 			return 0, err
 		}
-		if a.Life != Alive {
-			return 0, errf(Invalid, "cannot add relation %q: application %q is not alive", key, e.App)
-		}
-		rels, err := t.relations(e.App)
-		if err != nil {
-			return 0, err
-		}
-		count := 0
-		for _, r := range rels {
-			own, _ := r.end(e.App)
-			if own.Name != e.Name {
-				continue
+		if r != nil {
+			remote = append(remote, i)
+			if r.Life != Alive {
+				return 0, errf(Invalid, "cannot add relation %q: saas application %q is not alive", ends[0].String()+" "+ends[1].String(), e.App)
 			}
-			count++
-			if sameEnds(r.Ends, ends) {
-				return 0, errf(Exists, "cannot add relation %q: relation already exists", key)
-			}
-		}
-		c, err := t.charm(a.Charm)
-		if err != nil {
-			return 0, err
-		}
-		if limit := c.Meta.Endpoints[e.Name].Limit; limit > 0 && count >= limit {
-			return 0, errf(Quota, "establishing a new relation for %s would exceed its maximum relation limit of %d", e, limit)
 		}
 	}
+	if len(remote) == 2 {
+		return 0, errf(Invalid, "cannot add relation %q: both applications are of other models", ends[0].String()+" "+ends[1].String())
+	}
+	for i, e := range ends {
+		if err := t.checkFree(e, ends, len(remote) == 0 || remote[0] != i); err != nil {
+			return 0, err
+		}
+	}
+	if len(remote) == 1 {
+		return t.connect(ends[1-remote[0]], ends[remote[0]])
+	}
 	return t.addRelation(ends[:]...)
+}
+
+// checkFree refuses a relation that is there already, or that an application of
+// this model cannot have.
+func (t *txn) checkFree(e EndpointRef, ends [2]EndpointRef, local bool) error {
+	key := ends[0].String() + " " + ends[1].String()
+	rels, err := t.relations(e.App)
+	if err != nil {
+		return err
+	}
+	for _, r := range rels {
+		if sameEnds(r.Ends, ends) {
+			return errf(Exists, "cannot add relation %q: relation already exists", key)
+		}
+	}
+	if !local {
+		return nil
+	}
+	a, err := t.app(e.App)
+	if err != nil {
+		return err
+	}
+	if a.Life != Alive {
+		return errf(Invalid, "cannot add relation %q: application %q is not alive", key, e.App)
+	}
+	return t.checkLimit(a, e)
+}
+
+// checkLimit refuses a relation above the endpoint's limit.
+func (t *txn) checkLimit(a *appDoc, e EndpointRef) error {
+	c, err := t.charm(a.Charm)
+	if err != nil {
+		return err
+	}
+	rels, err := t.relations(e.App)
+	if err != nil {
+		return err
+	}
+	count := 0
+	for _, r := range rels {
+		if own, _ := r.end(e.App); own.Name == e.Name {
+			count++
+		}
+	}
+	if limit := c.Meta.Endpoints[e.Name].Limit; limit > 0 && count >= limit {
+		return errf(Quota, "establishing a new relation for %s would exceed its maximum relation limit of %d", e, limit)
+	}
+	return nil
 }
 
 func sameEnds(have []EndpointRef, want [2]EndpointRef) bool {
@@ -96,6 +136,12 @@ func (t *txn) addRelation(ends ...EndpointRef) (int, error) {
 // candidates returns the endpoints that the text may mean.
 func (t *txn) candidates(text string) ([]EndpointRef, error) {
 	app, want, named := strings.Cut(text, ":")
+	if r, err := t.remote(app); err != nil || r != nil && !r.Proxy {
+		if err != nil {
+			return nil, err
+		}
+		return remoteCandidates(r, want, named)
+	}
 	a, err := t.app(app)
 	if err != nil {
 		return nil, err
@@ -116,6 +162,20 @@ func (t *txn) candidates(text string) ([]EndpointRef, error) {
 	}
 	if named && len(out) == 0 {
 		return nil, errf(NotFound, "application %q has no %q relation", app, want)
+	}
+	return out, nil
+}
+
+// remoteCandidates returns the offered endpoints that a text may mean.
+func remoteCandidates(r *remoteDoc, want string, named bool) ([]EndpointRef, error) {
+	var out []EndpointRef
+	for _, e := range r.Endpoints {
+		if !named || e.Name == want {
+			out = append(out, e)
+		}
+	}
+	if named && len(out) == 0 {
+		return nil, errf(NotFound, "saas application %q has no %q relation", r.Name, want)
 	}
 	return out, nil
 }
@@ -176,6 +236,12 @@ func (t *txn) findRelation(a, b string) (*relationDoc, error) {
 	appA, epA, _ := strings.Cut(a, ":")
 	appB, epB, _ := strings.Cut(b, ":")
 	for _, app := range []string{appA, appB} {
+		if r, err := t.remote(app); err != nil || r != nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if _, err := t.app(app); err != nil {
 			return nil, err
 		}
@@ -207,6 +273,9 @@ func (t *txn) killRelation(r *relationDoc) error {
 	if r.Life == Alive {
 		r.Life = Dying
 		if err := t.putRelation(r); err != nil {
+			return err
+		}
+		if err := t.mirrorDeath(r); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func (t *txn) wakeReaders(s *secretDoc) {
 	t.touch(s.App)
 	for unit := range s.Consumers {
 		app, _, _ := strings.Cut(unit, "/")
-		t.touch(app)
+		t.touchReader(app)
 	}
 }
 

@@ -15,16 +15,20 @@ func (t *txn) secretOp(u *unitDoc, op SecretOp) error {
 		return t.secretAdd(u, op)
 	}
 	s, err := t.secret(op.ID)
+	if KindOf(err) == NotFound && op.Op == "track" {
+		v, found, abroad := t.findAbroad(u, SecretRead{ID: op.ID})
+		if abroad != nil || found != nil {
+			if abroad == nil {
+				abroad = v.t.trackLatest(v.unit, found)
+			}
+			return abroad
+		}
+	}
 	if err != nil {
 		return err
 	}
 	if op.Op == "track" {
-		if c, ok := s.Consumers[u.Name]; ok {
-			c.Revision = s.Latest
-			s.Consumers[u.Name] = c
-			return t.putSecret(s)
-		}
-		return nil
+		return t.trackLatest(u, s)
 	}
 	ok, err := t.mayManage(s, u)
 	if err != nil {
@@ -44,6 +48,17 @@ func (t *txn) secretOp(u *unitDoc, op SecretOp) error {
 		return t.secretRevoke(s, op)
 	}
 	return errf(Invalid, "internal error: unknown secret operation %q", op.Op)
+}
+
+// trackLatest moves a unit that reads a secret to the latest revision.
+func (t *txn) trackLatest(u *unitDoc, s *secretDoc) error {
+	c, ok := s.Consumers[u.Name]
+	if !ok {
+		return nil
+	}
+	c.Revision = s.Latest
+	s.Consumers[u.Name] = c
+	return t.putSecret(s)
 }
 
 func (t *txn) secretAdd(u *unitDoc, op SecretOp) error {
@@ -161,6 +176,9 @@ func (t *txn) secretGrant(u *unitDoc, s *secretDoc, op SecretOp) error {
 	app, _, isUnit := strings.Cut(subject, "/")
 	if app != r.remote(u.App).App {
 		return errf(Permission, "permission denied")
+	}
+	if err := t.checkGrantAbroad(r, isUnit); err != nil {
+		return err
 	}
 	for _, g := range s.Grants {
 		if g.Subject == subject {

@@ -43,9 +43,23 @@ func (t *txn) readSecret(unit string, q SecretRead) (SecretValue, error) {
 		return SecretValue{}, err
 	}
 	s, err := t.findSecret(u, q)
+	if KindOf(err) == NotFound {
+		v, found, abroad := t.findAbroad(u, q)
+		if abroad != nil {
+			return SecretValue{}, abroad
+		}
+		if found != nil {
+			return v.t.readFound(v.unit, found, q)
+		}
+	}
 	if err != nil {
 		return SecretValue{}, err
 	}
+	return t.readFound(u, s, q)
+}
+
+// readFound reads a secret as a unit that has found it.
+func (t *txn) readFound(u *unitDoc, s *secretDoc, q SecretRead) (SecretValue, error) {
 	if !s.mayRead(u) {
 		return SecretValue{}, errf(Permission, "permission denied")
 	}

@@ -124,6 +124,9 @@ func (t *txn) secretSnapshot(snap *Snapshot, u *unitDoc, a *appDoc) error {
 		}
 		snap.Secrets[s.ID] = SecretSnapshot{Latest: s.Latest, Label: label}
 	}
+	if err := t.secretsAbroad(snap, u); err != nil {
+		return err
+	}
 	managed, err := t.managed(u, a)
 	if err != nil {
 		return err

@@ -43,7 +43,15 @@ func (t *txn) bag(relation int, owner string) (b databag, ok bool, err error) {
 	return b, true, nil
 }
 
+// putBag writes a databag, in a relation across models into both halves.
 func (t *txn) putBag(relation int, owner string, b databag) error {
+	if err := t.storeBag(relation, owner, b); err != nil {
+		return err
+	}
+	return t.mirrorBag(relation, owner, b)
+}
+
+func (t *txn) storeBag(relation int, owner string, b databag) error {
 	text, err := json.Marshal(b.values)
 	if err != nil {
 		return fmt.Errorf("cannot write databag of %q: %w", owner, err)
@@ -105,6 +113,9 @@ func (t *txn) enterScope(a *appDoc, unit string, r *relationDoc) error {
 	if err := t.putBag(r.ID, unit, b); err != nil {
 		return err
 	}
+	if err := t.mirrorScope(r, unit, true); err != nil {
+		return err
+	}
 	return t.putRelation(r)
 }
 
@@ -115,6 +126,9 @@ func (t *txn) leaveScope(unit string, r *relationDoc) error {
 	}
 	delete(r.InScope, unit)
 	if err := t.putRelation(r); err != nil {
+		return err
+	}
+	if err := t.mirrorScope(r, unit, false); err != nil {
 		return err
 	}
 	return t.dropIfEmpty(r)

@@ -35,6 +35,9 @@ func (m *Model) Status() (Status, error) {
 		if err != nil {
 			return err
 		}
+		if err := t.crossStatus(&s); err != nil {
+			return err
+		}
 		return each(t, bucketRelations, "", func(_ string, r *relationDoc) error {
 			v, err := t.relationStatus(r)
 			s.Relations = append(s.Relations, v)
@@ -178,6 +181,13 @@ func (t *txn) relationStatus(r *relationDoc) (RelationStatus, error) {
 	}
 	if r.Life != Alive {
 		s.Status = "removing"
+	}
+	if r.Cross != nil {
+		remote, err := t.remote(r.Cross.Remote)
+		if err != nil {
+			return s, err
+		}
+		s.Cross, s.Proxy = true, remote != nil && remote.Proxy
 	}
 	prefix := idKey(uint64(r.ID))
 	for _, owner := range keys(t, bucketSettings, prefix) {

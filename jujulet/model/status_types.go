@@ -3,6 +3,8 @@
 
 package model
 
+import "time"
+
 // Status is everything that `juju status`, `show-unit` and `config` print, read
 // in one transaction.
 type Status struct {
@@ -12,6 +14,9 @@ type Status struct {
 	Life         Life                         `json:"life"`
 	Applications map[string]ApplicationStatus `json:"applications"`
 	Relations    []RelationStatus             `json:"relations"` // by id
+	// Remotes are the offers of other models that this one consumes, by alias.
+	Remotes map[string]RemoteStatus `json:"remotes,omitempty"`
+	Offers  map[string]OfferStatus  `json:"offers,omitempty"`
 }
 
 // ApplicationStatus is one application as status shows it.
@@ -41,6 +46,38 @@ type ApplicationStatus struct {
 	Ports  []string              `json:"ports,omitempty"`
 	Units  map[string]UnitStatus `json:"units"`
 	Config []ConfigValue         `json:"config"` // by name, trust not included
+}
+
+// RemoteStatus is an application of another model, under the name that it has here.
+type RemoteStatus struct {
+	URL       string              `json:"url"`
+	Life      Life                `json:"life"`
+	Status    StatusValue         `json:"status"`
+	Endpoints map[string]Endpoint `json:"endpoints"`
+	// Relations are the related applications by endpoint.
+	Relations map[string][]string `json:"relations,omitempty"`
+}
+
+// OfferStatus is what a model offers to others.
+type OfferStatus struct {
+	Name        string              `json:"name"`
+	URL         string              `json:"url"`
+	Application string              `json:"application"`
+	Charm       string              `json:"charm"`
+	CharmName   string              `json:"charm-name"`
+	CharmRev    int                 `json:"charm-rev"`
+	Description string              `json:"description"`
+	Endpoints   map[string]Endpoint `json:"endpoints"`
+	Connections []OfferConnection   `json:"connections,omitempty"`
+}
+
+// OfferConnection is one use of an offer.
+type OfferConnection struct {
+	Model    string    `json:"model"` // id of the consuming one
+	Relation int       `json:"relation"`
+	Endpoint string    `json:"endpoint"`
+	Status   string    `json:"status"` // joined or removing
+	Since    time.Time `json:"since"`
 }
 
 // UnitStatus is one unit as status shows it.
@@ -74,6 +111,10 @@ type RelationStatus struct {
 	Life   Life          `json:"life"`
 	Status string        `json:"status"` // "joined" or "removing"
 	Ends   []EndpointRef `json:"ends"`   // provider first; one for a peer relation
+	// Cross says that one side is of another model; Proxy that it is the consuming
+	// one, which juju's status leaves out.
+	Cross bool `json:"cross,omitempty"`
+	Proxy bool `json:"proxy,omitempty"`
 	// InScope are the units that have entered, sorted.
 	InScope []string `json:"in-scope"`
 	// Bags are the databags by owner: application or unit name.

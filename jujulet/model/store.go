@@ -31,20 +31,35 @@ const (
 	bucketPending    = "juju-pending"    // unit NUL id -> nothing: actions to run
 	bucketJournal    = "juju-journal"    // seq -> JournalEntry
 	bucketHistory    = "juju-history"    // entity NUL kind -> []StatusValue
+	bucketOffers     = "juju-offers"     // name -> offerDoc
+	bucketRemotes    = "juju-remotes"    // name -> remoteDoc
 )
 
 var buckets = []string{
 	bucketMeta, bucketCharms, bucketApps, bucketUnits, bucketAgents, bucketState,
 	bucketRelations, bucketByApp, bucketSettings, bucketSecrets, bucketIndex,
-	bucketActions, bucketOperations, bucketPending, bucketJournal, bucketHistory,
+	bucketActions, bucketOperations, bucketPending, bucketJournal, bucketHistory, bucketOffers, bucketRemotes,
 }
 
 // txn is one transaction, with the applications that it touches.
 type txn struct {
 	m       *Model
+	tx      *bbolt.Tx
 	root    *bbolt.Bucket // the model's
 	now     time.Time
 	touched map[string]bool
+	all     map[string]*txn // those of the same transaction, by model
+}
+
+// begin begins the model's part of a transaction.
+func (m *Model) begin(tx *bbolt.Tx) (*txn, error) {
+	root, err := m.root(tx)
+	if err != nil {
+		return nil, err
+	}
+	t := &txn{m: m, tx: tx, root: root, now: m.now(), touched: map[string]bool{}}
+	t.all = map[string]*txn{m.info.Name: t}
+	return t, nil
 }
 
 // bucket returns one of the model's buckets.
@@ -59,9 +74,9 @@ func (t *txn) touch(apps ...string) {
 
 // update runs f in a transaction and wakes the observers after its commit.
 func (m *Model) update(f func(t *txn) error) error {
-	t := &txn{m: m, now: m.now(), touched: map[string]bool{}}
+	var t *txn
 	err := m.store.db.Update(func(tx *bbolt.Tx) (err error) {
-		if t.root, err = m.root(tx); err != nil {
+		if t, err = m.begin(tx); err != nil {
 			return err
 		}
 		return f(t)
@@ -69,18 +84,22 @@ func (m *Model) update(f func(t *txn) error) error {
 	if err != nil {
 		return storeError(err)
 	}
-	m.notify(t.touched)
+	for _, part := range t.all {
+		if part == t || len(part.touched) > 0 {
+			part.m.notify(part.touched)
+		}
+	}
 	return nil
 }
 
 // view runs f on a consistent state.
 func (m *Model) view(f func(t *txn) error) error {
 	return storeError(m.store.db.View(func(tx *bbolt.Tx) error {
-		root, err := m.root(tx)
+		t, err := m.begin(tx)
 		if err != nil {
 			return err
 		}
-		return f(&txn{m: m, root: root, now: m.now(), touched: map[string]bool{}})
+		return f(t)
 	}))
 }
 
