@@ -100,7 +100,7 @@ func (p *pebbleWatch) watchNotices(ctx context.Context) error {
 			continue
 		}
 		for _, n := range notices {
-			if err := p.process(ctx, n); err != nil {
+			if err := p.process(ctx, n); err != nil && noticeFailureRestarts {
 				return err
 			}
 			after = n.LastRepeated

@@ -149,7 +149,7 @@ true`
 
 func realClock(w *world) { w.clock.Add(time.Since(w.clock.Now())) }
 
-func TestTrace_T10_CustomNotices(t *testing.T) {
+func traceT10(t *testing.T) {
 	w := newWorld(t)
 	realClock(w)
 	p := startPebble(t, "")
@@ -196,7 +196,7 @@ func TestTrace_T10_CustomNotices(t *testing.T) {
 	require.Equal(t, []string{"example.com/a", "example.com/r", "example.com/b"}, keys)
 }
 
-func TestTrap21_FailedWorkloadHookIsSkippedAndFiredAgain(t *testing.T) {
+func trap21(t *testing.T) {
 	w := newWorld(t)
 	realClock(w)
 	p := startPebble(t, "")

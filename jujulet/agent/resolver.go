@@ -82,14 +82,14 @@ func decide(v *view) decision {
 		return d
 	}
 	if s.Kind == model.OpContinue {
-		if v.rebooted {
+		if v.rebooted && startBeforeLeadership {
 			return hookOp(model.HookInfo{Kind: "start"})
 		}
 		if d, ok := v.relationCreated(); ok {
 			return d
 		}
 	}
-	for _, step := range []func() (decision, bool){v.leadership, v.workload, v.secrets, v.actions, v.fires} {
+	for _, step := range []func() (decision, bool){v.leadership, v.lateStart, v.workload, v.secrets, v.actions, v.fires} {
 		if d, ok := step(); ok {
 			return d
 		}
@@ -173,11 +173,16 @@ func (v *view) leadership() (decision, bool) {
 	return decision{}, false
 }
 
+// lateStart is start after a restart, if leadership comes before it.
+func (v *view) lateStart() (decision, bool) {
+	return hookOp(model.HookInfo{Kind: "start"}), v.rebooted && v.state.Kind == model.OpContinue
+}
+
 // workload picks the oldest workload event. A workload hook that has failed is
 // skipped: its source fires it again.
 func (v *view) workload() (decision, bool) {
 	s := v.state
-	if s.Kind == model.OpRunHook && s.Step == model.StepPending && isWorkload(s.Hook) {
+	if s.Kind == model.OpRunHook && s.Step == model.StepPending && skipsFailed(s.Hook) {
 		return decision{op: opSkip, hook: *s.Hook}, true
 	}
 	if s.Kind != model.OpContinue || len(v.events) == 0 {
@@ -206,7 +211,7 @@ func (v *view) secrets() (decision, bool) {
 	}
 	for _, id := range sorted(snap.Secrets) {
 		c := snap.Secrets[id]
-		if c.Latest > 1 && s.Secrets[id] != c.Latest {
+		if secretChanged(c.Latest, s.Secrets[id]) {
 			h := model.HookInfo{Kind: "secret-changed", SecretID: id, SecretLabel: c.Label, Version: int64(c.Latest)}
 			return hookOp(h), true
 		}

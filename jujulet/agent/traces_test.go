@@ -21,7 +21,22 @@ leader-elected) relation-set -r "$(relation-ids cluster)" --app k=1;;
 cluster-relation-changed) [ "$(is-leader)" = False ] || relation-set --app k=1;;
 esac`
 
-func TestTrace_T1_SingleUnitPeer(t *testing.T) {
+// TestTraces are the worked traces of Juju's rules, T1 to T11.
+func TestTraces(t *testing.T) {
+	t.Run("trace-T1 one unit, a peer relation", traceT1)
+	t.Run("trace-T2 scaled to two", traceT2)
+	t.Run("trace-T3 integrate", traceT3)
+	t.Run("trace-T4 remove-relation", traceT4)
+	t.Run("trace-T5 scale down", traceT5)
+	t.Run("trace-T6 failing hook", traceT6)
+	t.Run("trace-T7 exit 0, flush refused", traceT7)
+	t.Run("trace-T8 pod replaced", traceT8)
+	t.Run("trace-T9 agent restarted", traceT9)
+	t.Run("trace-T10 custom notices", traceT10)
+	t.Run("trace-T11 action during error", traceT11)
+}
+
+func traceT1(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(charm{name: "foo", meta: peerMeta, script: leaderWrites}, 1)
 	require.Equal(t, "install charm", w.step("foo/0"))
@@ -40,7 +55,7 @@ func TestTrace_T1_SingleUnitPeer(t *testing.T) {
 	require.Equal(t, []string{"web-pebble-ready", "update-status"}, w.trace("foo/0"))
 }
 
-func TestTrace_T2_ScaledToTwo(t *testing.T) {
+func traceT2(t *testing.T) {
 	w := newWorld(t)
 	script := leaderWrites + `
 [ "$hook" = cluster-relation-joined ] && [ "$unit" = foo/1 ] && relation-set u=1
@@ -82,7 +97,7 @@ func (w *world) pair(fooScript, barScript string, bars int) {
 	}
 }
 
-func TestTrace_T3_Integrate(t *testing.T) {
+func traceT3(t *testing.T) {
 	const script = `[ "$hook" = db-relation-created ] && relation-set --app from=bar
 true`
 	for _, first := range []string{"foo", "bar"} {
@@ -114,7 +129,7 @@ true`
 	}
 }
 
-func TestTrace_T4_RemoveRelation(t *testing.T) {
+func traceT4(t *testing.T) {
 	w := newWorld(t)
 	const foo = `[ "$hook" = db-relation-broken ] && say "$(relation-ids db --format json) $(relation-get -r "$JUJU_RELATION_ID" - "$JUJU_REMOTE_APP" --app --format json)"
 true`
@@ -140,7 +155,7 @@ true`
 	require.Nil(t, w.bag(id, "bar"))
 }
 
-func TestTrace_T5_ScaleDown(t *testing.T) {
+func traceT5(t *testing.T) {
 	w := newWorld(t)
 	w.pair("true", "true", 2)
 	_, err := w.model.Integrate("foo", "bar")
@@ -166,7 +181,7 @@ func TestTrace_T5_ScaleDown(t *testing.T) {
 	require.NotContains(t, s.Applications["bar"].Units, "bar/1")
 }
 
-func TestTrace_T6_FailingHook(t *testing.T) {
+func traceT6(t *testing.T) {
 	w := newWorld(t)
 	const script = `
 case "$hook" in
@@ -224,7 +239,7 @@ true`}, 1)
 	require.Equal(t, "maintenance", w.unit("foo/0").Workload.Status)
 }
 
-func TestTrace_T7_FlushRefused(t *testing.T) {
+func traceT7(t *testing.T) {
 	w := newWorld(t)
 	const script = `
 case "$hook" in
@@ -251,7 +266,7 @@ esac`
 	require.Equal(t, []string{"leader True", "leader False"}, w.said("foo/0"))
 }
 
-func TestTrace_T8_PodReplaced(t *testing.T) {
+func traceT8(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(charm{name: "foo", meta: peerMeta, script: leaderWrites}, 1)
 	w.settle("foo/0")
@@ -265,7 +280,7 @@ func TestTrace_T8_PodReplaced(t *testing.T) {
 	require.Equal(t, []string{"stop", "upgrade-charm", "config-changed", "start", "web-pebble-ready"}, w.trace("foo/0"))
 }
 
-func TestTrace_T9_AgentBounce(t *testing.T) {
+func traceT9(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(charm{name: "foo", meta: peerMeta, script: leaderWrites}, 2)
 	w.settleAll("foo/0", "foo/1")
@@ -278,7 +293,7 @@ func TestTrace_T9_AgentBounce(t *testing.T) {
 	require.Equal(t, []string{"start", "leader-settings-changed"}, w.trace("foo/1"))
 }
 
-func TestTrace_T11_ActionDuringError(t *testing.T) {
+func traceT11(t *testing.T) {
 	w := newWorld(t)
 	const script = `
 case "$hook" in

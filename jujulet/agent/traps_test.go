@@ -1,20 +1,6 @@
 // Copyright 2026 The Drawbridge authors.
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Where Juju's traps are tested, those of this file and of others:
-//
-//	1, 2, 9, 36  TestTrace_T1_SingleUnitPeer      2, 3    TestTrace_T2_ScaledToTwo, TestTrace_T3_Integrate
-//	4            TestTrace_T6_FailingHook         5       TestTrace_T7_FlushRefused
-//	7            hooktools TestTrap07             8       TestTrace_T4_RemoveRelation
-//	10, 38       TestTrace_T8, TestTrace_T9       12-15   hooktools TestTools_*
-//	16, 17       hooktools TestTrap16, TestTrap17 18      hooktools TestTrap18
-//	21           TestTrap21 (a real Pebble)       22, 23  TestTrace_T10 (a real Pebble)
-//	24           TestTrace_T11                    25      hooktools TestTrap25
-//	31           TestAgent_RandomHistories        33, 35  model TestTrap33, TestTrap35
-//	37           hooktools TestTools_RelationSet  39      hooktools TestTools_GoalState
-//
-// 28 and 29 are about another framework; 32 and 40 belong to the controller and
-// the command line.
 package agent_test
 
 import (
@@ -31,7 +17,37 @@ import (
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
 
-func TestTrap06_UnchangedAndCoalesced(t *testing.T) {
+// TestTraps are what a naive runner gets wrong, as far as an agent has a part in it;
+// tests/rules knows where the others are.
+func TestTraps(t *testing.T) {
+	t.Run("trap-1 the leader is told of its own write to the peer databag", trap01)
+	t.Run("trap-2 application-level changed comes before joined", trap02)
+	t.Run("trap-3 joined is followed by changed", trap03)
+	t.Run("trap-4 what survives a failed hook", trap04)
+	t.Run("trap-5 a flush fails after exit 0", trap05)
+	t.Run("trap-6 unchanged values and coalescing", trap06)
+	t.Run("trap-8 relation-ids in broken, relation-list in departed", trap08)
+	t.Run("trap-9 no relation in install", trap09)
+	t.Run("trap-10 start again, and an empty disk", trap10)
+	t.Run("trap-11 addresses are the Service's", trap11)
+	t.Run("trap-19 the environment is a closed list", trap19)
+	t.Run("trap-20 actions that fail", trap20)
+	t.Run("trap-21 a failed workload hook is skipped and fired again", trap21)
+	t.Run("trap-22 whose notices, and what of them", trap22)
+	t.Run("trap-23 notices do not wait for the poller of pebble-ready", trap23)
+	t.Run("trap-24 in error actions run, hooks do not", trap24)
+	t.Run("trap-26 which changes of config fire", trap26)
+	t.Run("trap-27 secret hooks", trap27)
+	t.Run("trap-28 what a charm defers on disk dies with the pod", trap28)
+	t.Run("trap-29 tools work in every dispatch", trap29)
+	t.Run("trap-30 update-status is swallowed", trap30)
+	t.Run("trap-31 order across relations is random", trap31)
+	t.Run("trap-34 messages of failed hooks", trap34)
+	t.Run("trap-36 a single unit's peer relation", trap36)
+	t.Run("trap-38 leader-settings-changed at each start of a follower", trap38)
+}
+
+func trap06(t *testing.T) {
 	w := newWorld(t)
 	const bar = `
 case "$hook" in
@@ -62,7 +78,7 @@ esac`
 	require.Equal(t, []string{"db-relation-changed"}, w.settle("foo/0"), "three flushes, one hook")
 }
 
-func TestTrap11_AddressesAreTheService(t *testing.T) {
+func trap11(t *testing.T) {
 	w := newWorld(t)
 	w.pair("true", "true", 1)
 	id, err := w.model.Integrate("foo", "bar")
@@ -78,7 +94,7 @@ func TestTrap11_AddressesAreTheService(t *testing.T) {
 	require.Equal(t, []string{"db-relation-changed"}, w.settle("bar/0"))
 }
 
-func TestTrap19_EnvironmentIsAClosedList(t *testing.T) {
+func trap19(t *testing.T) {
 	w := newWorld(t)
 	env := filepath.Join(w.dir, "env-")
 	w.deploy(charm{name: "foo", actions: "act: {}\n", script: `env > "` + env + `$hook"; [ -t 0 ] || read x || say "eof $# $(pwd)"`}, 1)
@@ -131,7 +147,7 @@ func TestTrap19_EnvironmentIsAClosedList(t *testing.T) {
 	require.Equal(t, "eof 0 "+install["CHARM_DIR"], w.said("foo/0")[0], "no arguments, empty stdin, the charm's folder")
 }
 
-func TestTrap20_ActionsThatFail(t *testing.T) {
+func trap20(t *testing.T) {
 	w := newWorld(t)
 	const script = `
 case "$hook" in
@@ -171,7 +187,7 @@ esac`
 	require.NotEqual(t, "error", w.unit("foo/0").Workload.Status, "an action puts no unit into error")
 }
 
-func TestTrap26_ConfigChangedFiresForStoredChanges(t *testing.T) {
+func trap26(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(charm{name: "foo", config: "options:\n  a: {type: string, default: one}\n", script: "true"}, 1)
 	w.settle("foo/0")
@@ -188,7 +204,7 @@ func TestTrap26_ConfigChangedFiresForStoredChanges(t *testing.T) {
 	require.Empty(t, w.settle("foo/0"))
 }
 
-func TestTrap27_SecretHooks(t *testing.T) {
+func trap27(t *testing.T) {
 	w := newWorld(t)
 	const foo = `
 case "$hook" in
@@ -222,7 +238,7 @@ esac`
 	require.Equal(t, 1, count(trace, "secret-changed"), trace)
 }
 
-func TestTrap30_UpdateStatusIsSwallowed(t *testing.T) {
+func trap30(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(charm{name: "foo", config: "options:\n  a: {type: string}\n", script: "true"}, 1)
 	w.settle("foo/0")
@@ -238,7 +254,7 @@ func TestTrap30_UpdateStatusIsSwallowed(t *testing.T) {
 	require.Equal(t, history, after, "the agent does not switch to executing")
 }
 
-func TestTrap34_ErrorMessages(t *testing.T) {
+func trap34(t *testing.T) {
 	w := newWorld(t)
 	const script = `[ -e "$DIR/fail" ] && exit 1
 true`

@@ -62,8 +62,22 @@ func (lifecycle) Down(_ context.Context, o cli.DownOptions) error {
 // what a call gets, answers/<verb>.error a refusal (the kind, then the message), requests/<verb>.json what it was sent last, and requests/<verb>.model the model.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+	testscript.Run(t, scripts("testdata"))
+}
+
+// TestTraps are what a naive runner gets wrong, as far as the command line has a
+// part in it.
+func TestTraps(t *testing.T) {
+	t.Run("trap-40 progress on standard error, results on standard output", func(t *testing.T) {
+		testscript.Run(t, scripts("", "testdata/run.txtar"))
+	})
+}
+
+// scripts are the parameters of a run of all scripts of a folder, or of some files.
+func scripts(dir string, files ...string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
+		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -78,7 +92,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(filepath.Join(e.WorkDir, "requests"), 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
-	})
+	}
 }
 
 // exits CODE COMMAND... runs a command that must end with this exit code.

@@ -11,6 +11,10 @@ import (
 )
 
 func TestServicePorts(t *testing.T) {
+	t.Run("trap-32 opened ports on the Service", trap32)
+}
+
+func trap32(t *testing.T) {
 	t.Parallel()
 	name := func(ports []corev1.ServicePort) []string {
 		var names []string

