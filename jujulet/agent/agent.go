@@ -39,10 +39,12 @@ type Agent struct {
 
 	// Used by Step only, which is not called concurrently.
 	begun          bool
+	fresh          bool // begun, and has not looked yet
 	stepMu         sync.Mutex
 	state          *model.UnitState
 	rebooted       bool
 	leaderSettings int64
+	stale          bool
 	retrying       bool
 	retryDelay     time.Duration
 	retryAt        time.Time
@@ -112,7 +114,7 @@ func (a *Agent) begin(ctx context.Context) error {
 	}
 	a.state, a.rebooted, a.leaderSettings = state, state.Started, -1
 	a.retrying, a.retryDelay, a.retryAt = false, 0, time.Time{}
-	a.idleSaid, a.erred, a.begun = false, "", true
+	a.idleSaid, a.erred, a.begun, a.fresh = false, "", true, true
 	a.cache = hooktools.NewCache()
 	return nil
 }
@@ -151,6 +153,9 @@ func (a *Agent) look(ctx context.Context) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.fresh {
+		a.fresh, a.stale = false, snap.Outdated
+	}
 	now := a.options.Clock()
 	a.wakeAt = snap.WakeAt
 	if snap.Holder != "" && !snap.Leader {
@@ -166,7 +171,7 @@ func (a *Agent) look(ctx context.Context) (*view, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return &view{
-		state: a.state, snap: snap, rebooted: a.rebooted, deployed: deployed,
+		state: a.state, snap: snap, rebooted: a.rebooted, stale: a.stale, deployed: deployed,
 		leaderSettings: a.leaderSettings, events: a.events, tick: a.tick, shutdown: a.shutdown,
 		retrying: a.retrying, retryDue: a.retrying && !snap.NoRetry && !now.Before(a.retryAt),
 		order: func(ids []int) { a.rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] }) },

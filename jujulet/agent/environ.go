@@ -62,6 +62,11 @@ func (a *Agent) environ(r *run) []string {
 	} else {
 		add("JUJU_HOOK_NAME", r.hook.Name())
 		env = append(env, hookVars(*r.hook)...)
+		if storage, ok := r.info.Storage[r.hook.StorageID]; ok {
+			add("JUJU_STORAGE_ID", r.hook.StorageID)
+			add("JUJU_STORAGE_LOCATION", storage.Location)
+			add("JUJU_STORAGE_KIND", storage.Kind)
+		}
 	}
 	if r.dispatchPath != "" {
 		add("JUJU_DISPATCH_PATH", r.dispatchPath)

@@ -95,9 +95,7 @@ func (a *Agent) commitRun(ctx context.Context, v *view, r *run, h model.HookInfo
 	c := r.context.Commit()
 	c.State = commitHook(a.state, h, v.snap)
 	c.Network = h.Kind == "config-changed"
-	if h.Kind == "relation-broken" && !h.Fired {
-		c.Leave = []int{h.RelationID}
-	}
+	lastWord(&c, h)
 	if h.Kind == "secret-expired" || h.Kind == "secret-rotate" {
 		c.SecretFired, c.SecretFiredKind = &model.SecretRevision{ID: h.SecretID, Revision: h.SecretRevision}, h.Kind
 	}
@@ -108,6 +106,17 @@ func (a *Agent) commitRun(ctx context.Context, v *view, r *run, h model.HookInfo
 	}
 	a.committed(h, v, c.State)
 	return a.afterHook(ctx, h)
+}
+
+// lastWord has the unit leave what the hook was the last about.
+func lastWord(c *model.HookCommit, h model.HookInfo) {
+	switch {
+	case h.Fired:
+	case h.Kind == "relation-broken":
+		c.Leave = []int{h.RelationID}
+	case h.Kind == "storage-detaching":
+		c.DetachStorage = h.StorageID
+	}
 }
 
 // describe fills in the journal's own fields.
@@ -179,9 +188,7 @@ func (a *Agent) failHook(ctx context.Context, r *run, h model.HookInfo, o outcom
 func (a *Agent) skipHook(ctx context.Context, v *view, d decision) error {
 	h := d.hook
 	c := model.HookCommit{State: commitHook(a.state, h, v.snap), ClearResolve: d.forced}
-	if h.Kind == "relation-broken" && !h.Fired {
-		c.Leave = []int{h.RelationID}
-	}
+	lastWord(&c, h)
 	c.Journal.Hook, c.Journal.Remote = "skip "+h.Name(), h.RemoteUnit
 	if _, err := a.options.Controller.CommitHook(ctx, a.options.Unit, c); err != nil {
 		return fmt.Errorf("cannot skip hook: %w", err)

@@ -62,7 +62,7 @@ func (a *Agent) save(ctx context.Context, s model.Save) error {
 
 // idle says that nothing is left to do, once.
 func (a *Agent) idle(ctx context.Context, v *view) error {
-	if a.idleSaid || v.state.Kind != model.OpContinue {
+	if v.stale || a.idleSaid || v.state.Kind != model.OpContinue {
 		return nil
 	}
 	a.idleSaid = true

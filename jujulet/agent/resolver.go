@@ -53,6 +53,8 @@ type view struct {
 	rebooted bool
 	// deployed is the hash of the charm on disk, "" if there is none.
 	deployed string
+	// stale: the agent has begun in a pod that was to be replaced already.
+	stale bool
 	// leaderSettings is the version delivered by leader-settings-changed; -1 at
 	// first.
 	leaderSettings int64
@@ -68,7 +70,7 @@ type view struct {
 }
 
 // decide picks exactly one operation, in the order of Juju's uniter: start after
-// a restart, charm, relation-created, leadership, workload, secrets, actions, then
+// a restart, charm, relation-created, leadership, workload, secrets, actions, storage, then
 // what is queued or failed, and at last the idle chain.
 func decide(v *view) decision {
 	s := v.state
@@ -77,6 +79,14 @@ func decide(v *view) decision {
 	}
 	if s.Kind == model.OpRunAction {
 		return decision{op: opFailAction, action: s.Action}
+	}
+	if v.stale {
+		// Juju 3.6: an agent that begins in a pod of an earlier charm does nothing but
+		// wait for the end of the pod.
+		if v.shutdown {
+			return decision{op: opStopped}
+		}
+		return decision{}
 	}
 	if d, ok := v.charm(); ok {
 		return d
@@ -89,7 +99,7 @@ func decide(v *view) decision {
 			return d
 		}
 	}
-	for _, step := range []func() (decision, bool){v.leadership, v.lateStart, v.workload, v.secrets, v.actions, v.fires} {
+	for _, step := range []func() (decision, bool){v.leadership, v.lateStart, v.workload, v.secrets, v.actions, v.fires, v.storage} {
 		if d, ok := step(); ok {
 			return d
 		}
@@ -246,6 +256,35 @@ func (v *view) fires() (decision, bool) {
 	f := v.snap.Fires[0]
 	f.Hook.Fired = true
 	return decision{op: opHook, hook: f.Hook, fire: f.ID}, true
+}
+
+// storage picks an instance that the charm has not been told of, or, in a dying
+// unit, one that it is to be told of for the last time. Juju 3.6 on Kubernetes:
+// not before install, and not between hooks of which one queues the next.
+func (v *view) storage() (decision, bool) {
+	s, dying := v.state, v.snap.Life != model.Alive
+	queued := s.Kind == model.OpRunHook && s.Step == model.StepQueued
+	if s.Kind != model.OpContinue && !(queued && s.Started && dying) {
+		return decision{}, false
+	}
+	order := make([]int, len(v.snap.Storage))
+	for i := range order {
+		order[i] = i
+	}
+	if v.order != nil {
+		v.order(order)
+	}
+	for _, i := range order {
+		id := v.snap.Storage[i]
+		attached := slices.Contains(s.Storage, id)
+		switch {
+		case !dying && !attached:
+			return hookOp(model.HookInfo{Kind: "storage-attached", StorageID: id}), true
+		case dying && attached:
+			return hookOp(model.HookInfo{Kind: "storage-detaching", StorageID: id}), true
+		}
+	}
+	return decision{}, false
 }
 
 // failed decides about the hook that has failed: `resolved` first, then the

@@ -134,6 +134,12 @@ func commitHook(s *model.UnitState, h model.HookInfo, snap *model.Snapshot) *mod
 		if !n.Started {
 			queue("start")
 		}
+	case "storage-attached":
+		if !slices.Contains(n.Storage, h.StorageID) {
+			n.Storage = append(slices.Clone(n.Storage), h.StorageID)
+		}
+	case "storage-detaching":
+		n.Storage = slices.DeleteFunc(slices.Clone(n.Storage), func(id string) bool { return id == h.StorageID })
 	case "secret-changed":
 		if n.Secrets == nil {
 			n.Secrets = map[string]int{}
@@ -202,6 +208,7 @@ func cloneState(s *model.UnitState) *model.UnitState {
 		c.Members, c.Apps = maps.Clone(r.Members), maps.Clone(r.Apps)
 		n.Relations[id] = &c
 	}
+	n.Storage = slices.Clone(s.Storage)
 	n.Secrets, n.Obsolete = maps.Clone(s.Secrets), maps.Clone(s.Obsolete)
 	if s.Hook != nil {
 		h := *s.Hook

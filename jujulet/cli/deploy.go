@@ -21,6 +21,7 @@ type deployOptions struct {
 	units     int
 	config    []string
 	resources []string
+	storage   []string
 	trust     bool
 	bind      string
 }
@@ -54,6 +55,7 @@ is a root filesystem. Images of a registry are not supported.`,
 	flags.IntVarP(&o.units, "num-units", "n", 1, "Number of units")
 	flags.StringArrayVar(&o.config, "config", nil, "An option as name=value, or a YAML file of options (repeatable)")
 	flags.StringArrayVar(&o.resources, "resource", nil, "A resource as name=host or name=FOLDER (repeatable)")
+	flags.StringArrayVar(&o.storage, "storage", nil, "A storage directive as name=pool,count,size (repeatable)")
 	flags.BoolVar(&o.trust, "trust", false, "Give the application rights in the whole cluster")
 	flags.StringVar(&o.bind, "bind", "", "A space for all endpoints, or endpoint=space pairs: alpha is the one there is")
 	ignoreString(flags, "base", "series", "channel")
@@ -112,13 +114,14 @@ func (o *deployOptions) run(ctx context.Context, c *control.Client) error {
 		return err
 	}
 	result, err := c.Deploy(ctx, control.DeployRequest{
-		Charm: o.charm, Application: o.name, Units: o.units, Config: config, Resources: resources, Trust: o.trust,
+		Charm: o.charm, Application: o.name, Units: o.units, Config: config, Resources: resources,
+		Storage: o.storage, Trust: o.trust,
 	})
 	if err != nil {
 		return err
 	}
-	o.app.infof("Located local charm %q, revision 0", result.Charm)
-	o.app.infof("Deploying %q from local charm %q, revision 0", result.Application, result.Charm)
+	o.app.infof("Located local charm %q, revision %d", result.Charm, result.Revision)
+	o.app.infof("Deploying %q from local charm %q, revision %d", result.Application, result.Charm, result.Revision)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
 
 type removeApplicationOptions struct {
@@ -24,6 +25,7 @@ type removeApplicationOptions struct {
 	force        bool
 	noWait       bool
 	dryRun       bool
+	destroy      bool
 }
 
 func newRemoveApplication(a *app) *cobra.Command {
@@ -53,6 +55,7 @@ func newRemoveApplication(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.noPrompt, "no-prompt", false, "Do not ask for confirmation")
 	cmd.Flags().BoolVar(&o.force, "force", false, "Do not wait for the units' hooks")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "With --force: as --force")
+	cmd.Flags().BoolVar(&o.destroy, "destroy-storage", false, "Destroy storage attached to application units")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Print what would be removed and change nothing")
 	return cmd
 }
@@ -71,6 +74,7 @@ func (o *removeApplicationOptions) run(ctx context.Context, c *control.Client) e
 		for _, unit := range slices.Sorted(maps.Keys(application.Units)) {
 			o.app.infof("- will remove unit %s", unit)
 		}
+		o.announceStorage(status, application)
 	}
 	if o.dryRun {
 		return nil
@@ -81,11 +85,25 @@ func (o *removeApplicationOptions) run(ctx context.Context, c *control.Client) e
 		}
 	}
 	for _, name := range o.applications {
-		if err := c.RemoveApplication(ctx, control.RemoveRequest{Application: name, Force: o.force}); err != nil {
+		if err := c.RemoveApplication(ctx, control.RemoveRequest{Application: name, Force: o.force, DestroyStorage: o.destroy}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// announceStorage says what becomes of the storage of an application's units.
+func (o *removeApplicationOptions) announceStorage(status model.Status, application model.ApplicationStatus) {
+	for _, s := range status.Storage {
+		if _, own := application.Units[s.Unit]; !own {
+			continue
+		}
+		if o.destroy {
+			o.app.infof("- will remove storage %s", s.ID)
+		} else {
+			o.app.infof("- will detach storage %s", s.ID)
+		}
+	}
 }
 
 // confirm asks for a yes on standard error; anything else is a no.

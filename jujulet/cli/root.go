@@ -60,6 +60,8 @@ func newRoot(a *app) *cobra.Command {
 	addAll(root, groupModel, newAddModel(a), newDestroyModel(a), newSwitch(a), newModelConfig(a))
 	addAll(root, groupModel, newDeploy(a), newConfig(a), newIntegrate(a), newRemoveRelation(a), newScaleApplication(a),
 		newRemoveApplication(a), newTrust(a), newRun(a), newExec(a), newResolved(a))
+	addAll(root, groupModel, newRefresh(a), newAttachResource(a), newRemoveStorage(a))
+	addAll(root, groupObserve, newStorage(a), newShowStorage(a))
 	addAll(root, groupModel, newAddUnit(a), newRemoveUnit(a), newCancelTask(a), newSSH(a), newSCP(a),
 		newAddSecret(a), newUpdateSecret(a), newGrantSecret(a), newRevokeSecret(a), newRemoveSecret(a))
 	addAll(root, groupObserve, newModels(a), newShowModel(a), newWhoami(a), newControllers(a))

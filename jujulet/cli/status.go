@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ type statusOptions struct {
 	app       *app
 	patterns  []string
 	relations bool
+	storage   bool
 	utc       bool
 	format    *format
 }
@@ -45,6 +47,7 @@ func newStatus(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.relations, "relations", false, "Show the 'relations' section in tabular output")
 	flags.BoolVar(&o.relations, "integrations", false, "The same as --relations")
+	flags.BoolVar(&o.storage, "storage", false, "Show the storage section")
 	flags.BoolVar(&o.utc, "utc", false, "Display timestamps in the UTC timezone")
 	o.format = formatFlag(flags, "tabular", "json", "yaml")
 	return cmd
@@ -57,7 +60,8 @@ func (o *statusOptions) run(ctx context.Context, c *control.Client) error {
 	}
 	filter(&status, o.patterns)
 	options := render.Options{
-		Now: o.app.Now(), Zone: o.app.zone(false), UTC: o.utc, Relations: o.relations, Colour: o.app.colour(),
+		Now: o.app.Now(), Zone: o.app.zone(false), UTC: o.utc, Relations: o.relations, Storage: o.storage || o.format.String() != "tabular",
+		Colour: o.app.colour(),
 	}
 	written, err := o.format.writeValue(o.app.Out, render.Formatted(status, options))
 	if err != nil {
@@ -114,4 +118,9 @@ func filter(s *model.Status, patterns []string) {
 		}
 	}
 	s.Relations = relations
+	s.Storage = slices.DeleteFunc(slices.Clone(s.Storage), func(storage model.StorageStatus) bool {
+		app, _, _ := strings.Cut(storage.Unit, "/")
+		_, kept := s.Applications[app].Units[storage.Unit]
+		return !kept
+	})
 }

@@ -31,7 +31,24 @@ type DeployRequest struct {
 	Units       int               `json:"units"`                 // at least 0; the command line's default is 1
 	Config      map[string]string `json:"config,omitempty"`      // option to text as typed
 	Resources   map[string]string `json:"resources,omitempty"`   // "host", or a root filesystem folder
+	Storage     []string          `json:"storage,omitempty"`     // directives, "name=pool,count,size"
 	Trust       bool              `json:"trust,omitempty"`
+}
+
+// RefreshRequest replaces the charm of an application. Charm is as in
+// [DeployRequest].
+type RefreshRequest struct {
+	Application string            `json:"application"`
+	Charm       string            `json:"charm"`
+	Config      map[string]string `json:"config,omitempty"`
+	Resources   map[string]string `json:"resources,omitempty"`
+	Trust       *bool             `json:"trust,omitempty"`
+}
+
+// ResourceRequest gives resources anew.
+type ResourceRequest struct {
+	Application string            `json:"application"`
+	Resources   map[string]string `json:"resources"`
 }
 
 // DeployResult is what a deploy made.
@@ -39,6 +56,7 @@ type DeployResult struct {
 	Application string `json:"application"`
 	Charm       string `json:"charm"` // name
 	CharmURL    string `json:"charm-url"`
+	Revision    int    `json:"revision"`
 }
 
 // ConfigOption is one charm or application option as "juju config" prints it.
@@ -96,8 +114,14 @@ type ScaleRequest struct {
 
 // RemoveRequest removes an application. Force skips the hooks of its units.
 type RemoveRequest struct {
-	Application string `json:"application"`
-	Force       bool   `json:"force,omitempty"`
+	Application    string `json:"application"`
+	Force          bool   `json:"force,omitempty"`
+	DestroyStorage bool   `json:"destroy-storage,omitempty"`
+}
+
+// StorageRequest names a storage instance.
+type StorageRequest struct {
+	ID string `json:"id"`
 }
 
 // TrustRequest gives or takes rights in the whole cluster.

@@ -31,22 +31,58 @@ func (c *Client) Shutdown(ctx context.Context) error { return c.call(ctx, "shutd
 // Deploy makes an application.
 func (c *Client) Deploy(ctx context.Context, r DeployRequest) (DeployResult, error) {
 	var out DeployResult
-	charm, err := filepath.Abs(r.Charm)
-	if err != nil {
+	var err error
+	if r.Charm, err = filepath.Abs(r.Charm); err != nil {
 		return out, err
 	}
-	r.Charm = charm
-	resources := make(map[string]string, len(r.Resources))
-	for name, value := range r.Resources {
+	if r.Resources, err = absoluteResources(r.Resources); err != nil {
+		return out, err
+	}
+	return out, c.call(ctx, "deploy", r, &out)
+}
+
+// absoluteResources makes the names of files and folders absolute: the cluster process has
+// another working folder.
+func absoluteResources(given map[string]string) (map[string]string, error) {
+	resources := make(map[string]string, len(given))
+	for name, value := range given {
 		if value != "host" && exists(value) {
-			if value, err = filepath.Abs(value); err != nil {
-				return out, err
+			absolute, err := filepath.Abs(value)
+			if err != nil {
+				return nil, err
 			}
+			value = absolute
 		}
 		resources[name] = value
 	}
-	r.Resources = resources
-	return out, c.call(ctx, "deploy", r, &out)
+	return resources, nil
+}
+
+// Refresh replaces the charm of an application; pods are replaced one by one.
+func (c *Client) Refresh(ctx context.Context, r RefreshRequest) (DeployResult, error) {
+	var out DeployResult
+	var err error
+	if r.Charm, err = filepath.Abs(r.Charm); err != nil {
+		return out, err
+	}
+	if r.Resources, err = absoluteResources(r.Resources); err != nil {
+		return out, err
+	}
+	return out, c.call(ctx, "refresh", r, &out)
+}
+
+// AttachResource gives resources anew; pods are replaced one by one.
+func (c *Client) AttachResource(ctx context.Context, r ResourceRequest) error {
+	var err error
+	if r.Resources, err = absoluteResources(r.Resources); err != nil {
+		return err
+	}
+	return c.call(ctx, "attach-resource", r, nil)
+}
+
+// RemoveStorage removes detached storage with its content.
+func (c *Client) RemoveStorage(ctx context.Context, id string) error {
+	return c.call(ctx, "remove-storage", StorageRequest{ID: id}, nil)
 }
 
 // Config returns an application's configuration.

@@ -38,10 +38,10 @@ func (u *unit) runAgent(ctx context.Context, box sandbox) {
 			c.running, c.started, c.ready, c.since = true, true, true, started
 		})
 		output, wait := u.logOutput()
-		exit, err := box.Exec(ctx, pod.CharmContainer, pod.Command{Args: u.agentArgs(), Stdout: output, Stderr: output})
+		exit, err := u.execAgent(ctx, box, pod.Command{Args: u.agentArgs(), Stdout: output, Stderr: output})
 		output.Close()
 		wait()
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || u.isEnding() {
 			return
 		}
 		u.log.Warn("agent ended", "unit", u.name, "exit", exit, "error", err)
@@ -53,6 +53,22 @@ func (u *unit) runAgent(ctx context.Context, box sandbox) {
 			return
 		}
 	}
+}
+
+// execAgent runs one agent to its end; meanwhile replace finds it.
+func (u *unit) execAgent(ctx context.Context, box sandbox, command pod.Command) (int, error) {
+	process, err := box.Spawn(ctx, pod.CharmContainer, command)
+	if err != nil {
+		return -1, err
+	}
+	u.mu.Lock()
+	u.agent = process
+	u.mu.Unlock()
+	exit, err := process.Wait(ctx)
+	u.mu.Lock()
+	u.agent = nil
+	u.mu.Unlock()
+	return exit, err
 }
 
 // logOutput returns a writer whose lines become log records, and a function

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ type fakeSandbox struct {
 	spec pod.Spec
 	once sync.Once
 	done chan struct{}
+	// signals are those that the agent got; to be read when done is closed.
+	signals []unix.Signal
 }
 
 func (f *fakeSandbox) Exec(ctx context.Context, _ string, _ pod.Command) (int, error) {
@@ -37,11 +40,38 @@ func (f *fakeSandbox) Exec(ctx context.Context, _ string, _ pod.Command) (int, e
 	}
 	return -1, context.Canceled
 }
-func (f *fakeSandbox) Spawn(context.Context, string, pod.Command) (running, error) { return nil, nil }
-func (f *fakeSandbox) StartContainer(context.Context, string) error                { return nil }
-func (f *fakeSandbox) ContainerDone(string) <-chan struct{}                        { return nil }
-func (f *fakeSandbox) Done() <-chan struct{}                                       { return f.done }
-func (f *fakeSandbox) Kill()                                                       { f.once.Do(func() { close(f.done) }) }
+func (f *fakeSandbox) Spawn(context.Context, string, pod.Command) (running, error) {
+	return &fakeAgent{box: f, ended: make(chan struct{})}, nil
+}
+func (f *fakeSandbox) StartContainer(context.Context, string) error { return nil }
+func (f *fakeSandbox) ContainerDone(string) <-chan struct{}         { return nil }
+func (f *fakeSandbox) Done() <-chan struct{}                        { return f.done }
+func (f *fakeSandbox) Kill()                                        { f.once.Do(func() { close(f.done) }) }
+
+// fakeAgent is an agent that runs until its pod is killed, or until SIGTERM.
+type fakeAgent struct {
+	box   *fakeSandbox
+	once  sync.Once
+	ended chan struct{}
+}
+
+func (f *fakeAgent) Wait(ctx context.Context) (int, error) {
+	select {
+	case <-ctx.Done():
+	case <-f.box.done:
+	case <-f.ended:
+		return 0, nil
+	}
+	return -1, context.Canceled
+}
+
+func (f *fakeAgent) Signal(sig unix.Signal) error {
+	f.once.Do(func() {
+		f.box.signals = append(f.box.signals, sig)
+		close(f.ended)
+	})
+	return nil
+}
 
 // kubelet is a controller over a real store whose pods are fake.
 type kubelet struct {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -223,6 +224,9 @@ func (c *modelWorker) busy() bool {
 func (c *modelWorker) remove() error {
 	if err := c.admin.Delete(cluster.Namespace, "", c.info.Name); err != nil && !isAbsent(err) {
 		return fmt.Errorf("cannot remove the namespace %q: %w", c.info.Name, err)
+	}
+	if err := os.RemoveAll(c.volumeFolder("")); err != nil {
+		return fmt.Errorf("cannot remove the storage of %q: %w", c.info.Name, err)
 	}
 	if err := c.store.RemoveModel(c.info.Name); err != nil {
 		return err

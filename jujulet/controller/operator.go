@@ -23,6 +23,9 @@ const trustDescription = "Does this application have access to trusted credentia
 func (c *modelWorker) operatorHandlers(mux *http.ServeMux) {
 	plain(c, mux, "status", func(context.Context, none) (model.Status, error) { return c.model.Status() })
 	plain(c, mux, "deploy", c.postDeploy)
+	plain(c, mux, "refresh", c.postRefresh)
+	plain(c, mux, "attach-resource", c.postAttachResource)
+	plain(c, mux, "remove-storage", c.postRemoveStorage)
 	plain(c, mux, "config", c.getConfig)
 	plain(c, mux, "set-config", c.postConfig)
 	plain(c, mux, "integrate", c.postIntegrate)
@@ -110,8 +113,12 @@ func (c *modelWorker) postDeploy(_ context.Context, r control.DeployRequest) (co
 	if err := checkResources(charm, r.Resources); err != nil {
 		return control.DeployResult{}, err
 	}
+	specs, err := model.ParseStorageSpecs(r.Storage, true)
+	if err != nil {
+		return control.DeployResult{}, err
+	}
 	err = c.model.Deploy(model.DeployArgs{
-		App: app, Charm: charm, Units: r.Units, Config: r.Config, Resources: r.Resources, Trust: r.Trust,
+		App: app, Charm: charm, Units: r.Units, Config: r.Config, Resources: r.Resources, Storage: specs, Trust: r.Trust,
 	})
 	if err != nil {
 		return control.DeployResult{}, err
@@ -120,7 +127,44 @@ func (c *modelWorker) postDeploy(_ context.Context, r control.DeployRequest) (co
 	if err != nil {
 		return control.DeployResult{}, err
 	}
-	return control.DeployResult{Application: app, Charm: charm.Meta.Name, CharmURL: status.Applications[app].Charm}, nil
+	made := status.Applications[app]
+	return control.DeployResult{Application: app, Charm: charm.Meta.Name, CharmURL: made.Charm, Revision: made.CharmRev}, nil
+}
+
+// postRefresh replaces the charm of an application.
+func (c *modelWorker) postRefresh(_ context.Context, r control.RefreshRequest) (control.DeployResult, error) {
+	charm, err := model.ReadCharm(r.Charm)
+	if err != nil {
+		return control.DeployResult{}, err
+	}
+	if err := checkResources(charm, r.Resources); err != nil {
+		return control.DeployResult{}, err
+	}
+	revision, err := c.model.Refresh(model.RefreshArgs{
+		App: r.Application, Charm: charm, Config: r.Config, Resources: r.Resources, Trust: r.Trust,
+	})
+	if err != nil {
+		return control.DeployResult{}, err
+	}
+	return control.DeployResult{Application: r.Application, Charm: charm.Meta.Name, Revision: revision}, nil
+}
+
+// postAttachResource gives resources of an application anew.
+func (c *modelWorker) postAttachResource(_ context.Context, r control.ResourceRequest) (none, error) {
+	charm, err := c.model.CharmOf(r.Application)
+	if err != nil {
+		return none{}, err
+	}
+	if err := checkResources(charm, r.Resources); err != nil {
+		return none{}, err
+	}
+	return none{}, c.model.AttachResource(r.Application, charm, r.Resources)
+}
+
+// postRemoveStorage removes detached storage; the content goes with the next
+// look at the model.
+func (c *modelWorker) postRemoveStorage(_ context.Context, r control.StorageRequest) (none, error) {
+	return none{}, c.model.RemoveStorage(r.ID)
 }
 
 // checkResources refuses what cannot be the root of a container.
@@ -229,10 +273,8 @@ func (c *modelWorker) postScale(_ context.Context, r control.ScaleRequest) (int,
 
 // postRemoveApplication begins the removal of an application.
 func (c *modelWorker) postRemoveApplication(_ context.Context, r control.RemoveRequest) (none, error) {
-	if !r.Force {
-		return none{}, c.model.RemoveApplication(r.Application)
-	}
-	if err := c.model.ForceRemoveApplication(r.Application); err != nil {
+	args := model.RemoveArgs{Force: r.Force, DestroyStorage: r.DestroyStorage}
+	if err := c.model.RemoveApplicationWith(r.Application, args); err != nil || !r.Force {
 		return none{}, err
 	}
 	return none{}, c.removeDying(r.Application)

@@ -40,7 +40,28 @@ func (u *unit) spec(app model.ApplicationStatus, address netip.Addr, folder stri
 			Name: name, Workload: true, Root: app.Resources[app.Containers[name].Resource],
 		})
 	}
+	c.mount(&spec, app, c.storageOf(u.name))
 	return spec
+}
+
+// mount adds a unit's storage: to the charm container at its own location, to the
+// others where the charm wants it. Juju 3.6: read-only is read-only everywhere.
+func (c *modelWorker) mount(spec *pod.Spec, app model.ApplicationStatus, storage []model.StorageStatus) {
+	for _, s := range storage {
+		source := c.volumeFolder(s.Volume)
+		for i := range spec.Containers {
+			container := &spec.Containers[i]
+			if container.Name == pod.CharmContainer {
+				container.Binds = append(container.Binds, pod.Bind{Source: source, Target: s.Location, ReadOnly: s.ReadOnly})
+				continue
+			}
+			for _, m := range app.Containers[container.Name].Mounts {
+				if m.Storage == s.Name {
+					container.Binds = append(container.Binds, pod.Bind{Source: source, Target: m.Location, ReadOnly: s.ReadOnly})
+				}
+			}
+		}
+	}
 }
 
 // createPod makes the Pod object of a unit; one left over goes first.

@@ -35,8 +35,10 @@ func (c *modelWorker) reconcile(ctx context.Context) error {
 		for _, unit := range slices.Sorted(maps.Keys(app.Units)) {
 			c.ensureUnit(ctx, app.Units[unit])
 		}
+		c.rollout(app)
 	}
 	c.stopForgotten(status)
+	c.removeVolumes(status)
 	return c.removeForgotten(status)
 }
 

@@ -60,6 +60,10 @@ type unit struct {
 	uid     string  // of the Pod object of this sandbox
 	state   podState
 	lives   int // pods so far, in this process
+	// version is the application's CharmVersion when the pod was made.
+	version int
+	agent   running // nil while none runs
+	ending  bool    // the pod is being replaced
 }
 
 // start begins the sequence of pods.
@@ -126,6 +130,10 @@ func (u *unit) live(ctx context.Context) (err error) {
 		return err
 	}
 	began := u.c.clock()
+	if err := u.c.makeVolumes(u.name); err != nil {
+		listener.Close()
+		return err
+	}
 	box, err := u.c.startSandbox(ctx, u.spec(app, address, folder))
 	if err != nil {
 		listener.Close()
@@ -214,6 +222,7 @@ func (u *unit) begin(box sandbox, object *corev1.Pod, app model.ApplicationStatu
 	}
 	u.mu.Lock()
 	u.sandbox, u.uid, u.state = box, string(object.UID), state
+	u.version, u.ending = app.CharmVersion, false
 	u.lives++
 	u.mu.Unlock()
 	u.publish()
@@ -257,7 +266,7 @@ func (u *unit) change(container string, edit func(*containerState)) {
 // publish writes the pod's state to the API and to the model.
 func (u *unit) publish() {
 	u.mu.Lock()
-	state, uid := u.state, u.uid
+	state, uid, version := u.state, u.uid, u.version
 	state.containers = append([]containerState(nil), state.containers...)
 	u.mu.Unlock()
 	if uid == "" {
@@ -273,7 +282,7 @@ func (u *unit) publish() {
 	if err != nil {
 		u.log.Warn("cannot update pod status", "unit", u.name, "error", err)
 	}
-	u.c.report(u.name, model.PodStatus{Address: state.ip, UID: uid, Ready: state.ready()})
+	u.c.report(u.name, model.PodStatus{Address: state.ip, UID: uid, Ready: state.ready(), CharmVersion: version})
 }
 
 // serveAgent answers the unit's agent.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -99,47 +98,4 @@ func credentialGet(c *call) error {
 		spec.CA = []string{ca}
 	}
 	return c.write(out, spec)
-}
-
-// storageList lists attached storage: there is none in this runner yet.
-func storageList(c *call) error {
-	out := c.outputFlags("smart", "yaml", "json")
-	args, err := c.parse()
-	if err != nil {
-		return err
-	}
-	if len(args) > 1 {
-		return noArgs(args[1:])
-	}
-	return c.write(out, []string{})
-}
-
-// storageGet prints attributes of a storage instance: there is none.
-func storageGet(c *call) error {
-	var id string
-	c.outputFlags("smart", "yaml", "json")
-	c.flags.text(&id, "s")
-	args, err := c.parse()
-	if err != nil {
-		return err
-	}
-	if len(args) > 0 && !slices.Contains([]string{"kind", "location"}, args[0]) {
-		return fmt.Errorf("invalid storage attribute %q", args[0])
-	}
-	if id == "" {
-		return usagef("no storage instance specified")
-	}
-	return usagef("invalid value %q for option -s: storage not found", id)
-}
-
-// storageAdd is refused: this runner has no storage.
-func storageAdd(c *call) error {
-	args, err := c.parse()
-	if err != nil {
-		return err
-	}
-	if len(args) == 0 {
-		return usagef("storage add requires a storage directive")
-	}
-	return errors.New("cannot add storage: not supported by this runner")
 }

@@ -3,7 +3,10 @@
 
 package model
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // HookInfo says which hook runs, or ran, with what about it.
 type HookInfo struct {
@@ -28,6 +31,8 @@ type HookInfo struct {
 	SecretID       string `json:"secret-id,omitempty"` // bare id
 	SecretLabel    string `json:"secret-label,omitempty"`
 	SecretRevision int    `json:"secret-revision,omitempty"`
+	// Storage hooks.
+	StorageID string `json:"storage-id,omitempty"` // data/0
 	// Fired says that an operator asked for the hook: it delivers nothing.
 	Fired bool `json:"fired,omitempty"`
 }
@@ -39,6 +44,9 @@ func (h HookInfo) Name() string {
 		return h.Endpoint + "-" + h.Kind
 	case h.Workload != "":
 		return h.Workload + "-" + h.Kind
+	case h.StorageID != "":
+		name, _, _ := strings.Cut(h.StorageID, "/")
+		return name + "-" + h.Kind
 	}
 	return h.Kind
 }
@@ -100,6 +108,8 @@ type UnitState struct {
 	AddressHash string `json:"address-hash,omitempty"`
 
 	Relations map[int]*RelationState `json:"relations,omitempty"`
+	// Storage lists the instances whose storage-attached has succeeded.
+	Storage []string `json:"storage,omitempty"`
 	// Secrets maps a bare id to the revision delivered by secret-changed last.
 	Secrets map[string]int `json:"secrets,omitempty"`
 	// Obsolete maps a bare id to the revisions delivered by secret-remove.
@@ -126,8 +136,11 @@ type Snapshot struct {
 	NoRetry bool `json:"no-retry,omitempty"`
 	// WakeAt is when the snapshot changes by itself (secrets); zero if never.
 	WakeAt time.Time `json:"wake-at"`
-	// Charm is the hash of the application's charm.
-	Charm       string `json:"charm"`
+	// Charm is the hash of the charm that the unit is to run: its application's.
+	Charm string `json:"charm"`
+	// Outdated says that charm or resources have changed since the unit's pod was
+	// made: it is to be replaced, and all here is as the old charm knows it.
+	Outdated    bool   `json:"outdated,omitempty"`
 	ConfigHash  string `json:"config-hash"`
 	TrustHash   string `json:"trust-hash"`
 	AddressHash string `json:"address-hash"`
@@ -141,6 +154,8 @@ type Snapshot struct {
 	Obsolete []SecretRevision `json:"obsolete,omitempty"`
 	Expired  []SecretRevision `json:"expired,omitempty"`
 	Rotate   []SecretRevision `json:"rotate,omitempty"`
+	// Storage are the ids of the instances attached to the unit.
+	Storage []string `json:"storage,omitempty"`
 	// Actions are the ids of this unit's pending actions, in order.
 	Actions []string `json:"actions,omitempty"`
 	// Fires are hooks that the operator asked to fire, oldest first.
@@ -229,6 +244,8 @@ type HookCommit struct {
 	// the hook: it fires again in 5 minutes unless the charm has acted.
 	SecretFired     *SecretRevision `json:"secret-fired,omitempty"`
 	SecretFiredKind string          `json:"secret-fired-kind,omitempty"`
+	// DetachStorage is the instance whose storage-detaching has run.
+	DetachStorage string `json:"detach-storage,omitempty"`
 	// ClearResolve forgets the operator's `resolved`.
 	ClearResolve bool `json:"clear-resolve,omitempty"`
 	// State is the agent's new state; nil keeps the old.
@@ -319,4 +336,14 @@ type ContextInfo struct {
 	// Declared are the charm's resources.
 	Declared map[string]Resource `json:"declared,omitempty"`
 	Base     Base                `json:"base"`
+	// Storage are the instances attached to the unit, by id; StorageMeta is what
+	// the charm declares.
+	Storage     map[string]StorageView `json:"storage,omitempty"`
+	StorageMeta map[string]Storage     `json:"storage-meta,omitempty"`
+}
+
+// StorageView is a storage instance as the hook tools of a unit see it.
+type StorageView struct {
+	Kind     string `json:"kind"`
+	Location string `json:"location"`
 }

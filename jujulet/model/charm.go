@@ -5,6 +5,7 @@ package model
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -82,6 +83,9 @@ func parseCharm(files []charmFile) (*Charm, error) {
 			return nil, err
 		}
 	}
+	// Juju 3.6: what is not a number is no revision.
+	c.Revision, _ = strconv.Atoi(strings.TrimSpace(string(content["revision"])))
+	c.Revision = max(c.Revision, 0)
 	return c, nil
 }
 

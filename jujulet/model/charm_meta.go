@@ -32,20 +32,13 @@ type metaDoc struct {
 		Filename    string `yaml:"filename"`
 		Description string `yaml:"description"`
 	} `yaml:"resources"`
-	Storage map[string]struct {
-		Type     string `yaml:"type"`
-		Location string `yaml:"location"`
-		Multiple struct {
-			Range string `yaml:"range"`
-		} `yaml:"multiple"`
-		ReadOnly bool `yaml:"read-only"`
-	} `yaml:"storage"`
-	Assumes     []any  `yaml:"assumes"`
-	CharmUser   string `yaml:"charm-user"`
-	Series      any    `yaml:"series"`
-	MinJuju     any    `yaml:"min-juju-version"`
-	Deployment  any    `yaml:"deployment"`
-	Subordinate bool   `yaml:"subordinate"`
+	Storage     map[string]storageMeta `yaml:"storage"`
+	Assumes     []any                  `yaml:"assumes"`
+	CharmUser   string                 `yaml:"charm-user"`
+	Series      any                    `yaml:"series"`
+	MinJuju     any                    `yaml:"min-juju-version"`
+	Deployment  any                    `yaml:"deployment"`
+	Subordinate bool                   `yaml:"subordinate"`
 }
 
 // endpointDoc is an interface's name or a map.
@@ -172,20 +165,6 @@ func metaResources(m *Meta, d *metaDoc) error {
 			return errf(Invalid, "filename cannot contain \"/\" (got %q)", r.Filename)
 		}
 		m.Resources[name] = Resource{Name: name, Type: r.Type, Filename: r.Filename, Description: r.Description}
-	}
-	return nil
-}
-
-func metaStorage(m *Meta, d *metaDoc) error {
-	m.Storage = map[string]Storage{}
-	for _, name := range sortedKeys(d.Storage) {
-		s := d.Storage[name]
-		if s.Type != "filesystem" && s.Type != "block" {
-			return errf(Invalid, "metadata: storage.%s.type: unexpected value %q", name, s.Type)
-		}
-		m.Storage[name] = Storage{
-			Name: name, Type: s.Type, Location: s.Location, Multiple: s.Multiple.Range, ReadOnly: s.ReadOnly,
-		}
 	}
 	return nil
 }

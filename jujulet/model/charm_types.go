@@ -13,6 +13,8 @@ type Charm struct {
 	Hash string `json:"hash"`
 	// Size of the repacked archive in bytes.
 	Size int64 `json:"size"`
+	// Revision is what the charm's file "revision" says; 0 without one.
+	Revision int `json:"revision,omitempty"`
 
 	archive []byte
 }
@@ -61,15 +63,6 @@ type Resource struct {
 	Type        string `json:"type"` // oci-image or file
 	Filename    string `json:"filename,omitempty"`
 	Description string `json:"description,omitempty"`
-}
-
-// Storage is one declared storage.
-type Storage struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	Location string `json:"location,omitempty"`
-	Multiple string `json:"multiple,omitempty"`
-	ReadOnly bool   `json:"read-only,omitempty"`
 }
 
 // Option is one configuration option of a charm.

@@ -78,6 +78,11 @@ func (t *txn) finish(u *unitDoc, c *HookCommit) error {
 	if err := t.leaveAll(u, c.Leave); err != nil {
 		return err
 	}
+	if c.DetachStorage != "" {
+		if err := t.detachStorage(u, c.DetachStorage); err != nil {
+			return err
+		}
+	}
 	if c.ClearResolve {
 		u.Resolve = ResolveNone
 	}

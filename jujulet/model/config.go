@@ -84,11 +84,11 @@ func (m *Model) changeConfig(app string, f func(a *appDoc, c *Charm) error) erro
 }
 
 // settings merges the user's values over the defaults; nil values are included.
-func settings(a *appDoc, c *Charm) map[string]any {
+func settings(set map[string]any, c *Charm) map[string]any {
 	out := map[string]any{}
 	for name, o := range c.Config {
 		out[name] = o.Default
-		if v, ok := a.Settings[name]; ok {
+		if v, ok := set[name]; ok {
 			out[name] = v
 		}
 	}

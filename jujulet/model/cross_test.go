@@ -107,7 +107,7 @@ func TestCross_Removal(t *testing.T) {
 		{"saas", func(_, consumer *fixture) error { return consumer.RemoveSAAS("mysql") }},
 		{"offer", func(offerer, _ *fixture) error { return offerer.RemoveOffer("db", true) }},
 		{"client", func(_, consumer *fixture) error { return consumer.RemoveApplication("client") }},
-		{"database", func(offerer, _ *fixture) error { return offerer.ForceRemoveApplication("db") }},
+		{"database", func(offerer, _ *fixture) error { return offerer.RemoveApplicationWith("db", RemoveArgs{Force: true}) }},
 		{"consuming model", func(_, consumer *fixture) error { return consumer.Destroy(DestroyModelArgs{}) }},
 		{"offering model", func(offerer, _ *fixture) error { return offerer.Destroy(DestroyModelArgs{}) }},
 	} {

@@ -4,7 +4,6 @@
 package model
 
 import (
-	"maps"
 	"strings"
 )
 
@@ -16,7 +15,7 @@ func (m *Model) Deploy(a DeployArgs) error {
 	if a.App == "" {
 		a.App = a.Charm.Meta.Name
 	}
-	settings, err := checkDeploy(a)
+	settings, specs, err := checkDeploy(a)
 	if err != nil {
 		return err
 	}
@@ -46,9 +45,14 @@ func (m *Model) Deploy(a DeployArgs) error {
 		if err := put(t, bucketCharms, a.Charm.Hash, a.Charm); err != nil {
 			return err
 		}
+		revision, err := t.nextRevision(a.Charm)
+		if err != nil {
+			return err
+		}
 		app := &appDoc{
-			Name: a.App, Charm: a.Charm.Hash, Life: Alive, Scale: a.Units, Settings: settings,
-			Trust: a.Trust, Resources: a.Resources, Files: files, Created: t.now,
+			Name: a.App, Charm: a.Charm.Hash, CharmRev: revision, Modified: 1, Life: Alive, Scale: a.Units,
+			Settings: settings, Trust: a.Trust, Resources: a.Resources, Files: files, Storage: specs,
+			Claim: newClaim(), Created: t.now,
 		}
 		if err := t.putApp(app); err != nil {
 			return err
@@ -60,38 +64,52 @@ func (m *Model) Deploy(a DeployArgs) error {
 	})
 }
 
-// checkDeploy refuses what Juju refuses, and returns the parsed settings.
-func checkDeploy(a DeployArgs) (map[string]any, error) {
-	if !validName.MatchString(a.App) {
-		return nil, errf(Invalid, "invalid application name %q", a.App)
+// nextRevision numbers a local charm. Juju 3.6: one sequence for all charms of a
+// name in a model, which begins with what the charm's file "revision" says.
+func (t *txn) nextRevision(c *Charm) (int, error) {
+	d, err := t.model()
+	if err != nil {
+		return 0, err
 	}
-	if a.Units < 0 {
-		return nil, errf(Invalid, "cannot deploy %d units", a.Units)
+	if d.CharmRevs == nil {
+		d.CharmRevs = map[string]int{}
 	}
-	if unmet, err := assumesUnmet(a.Charm.Meta.Assumes); err != nil {
-		return nil, err
-	} else if unmet != "" {
-		return nil, errf(Invalid, "charm cannot be deployed: it requires %s", unmet)
-	}
-	if err := checkMachinery(a.Charm.Meta); err != nil {
-		return nil, err
-	}
-	if err := checkResources(a.Charm, a.Resources); err != nil {
-		return nil, err
-	}
-	return parseOptions(a.Charm, a.Config)
+	revision := max(d.CharmRevs[c.Meta.Name], c.Revision)
+	d.CharmRevs[c.Meta.Name] = revision + 1
+	return revision, t.putModel(d)
 }
 
-// checkMachinery refuses what a charm needs and no pod of ours would have. Juju 3.6 refuses block storage too, and never
-// makes a container without a resource; other storage is refused rather than left out, because the charm would wait for
-// its hooks.
-func checkMachinery(meta Meta) error {
-	if names := sortedKeys(meta.Storage); len(names) > 0 {
-		if meta.Storage[names[0]].Type == "block" {
-			return errf(Invalid, "block storage %q is not supported for container charms", names[0])
-		}
-		return errf(Invalid, "charm %q needs storage %q: storage is not supported here yet", meta.Name, names[0])
+// checkDeploy refuses what Juju refuses, and returns the parsed settings and the
+// complete storage directives.
+func checkDeploy(a DeployArgs) (map[string]any, map[string]StorageSpec, error) {
+	if !validName.MatchString(a.App) {
+		return nil, nil, errf(Invalid, "invalid application name %q", a.App)
 	}
+	if a.Units < 0 {
+		return nil, nil, errf(Invalid, "cannot deploy %d units", a.Units)
+	}
+	if unmet, err := assumesUnmet(a.Charm.Meta.Assumes); err != nil {
+		return nil, nil, err
+	} else if unmet != "" {
+		return nil, nil, errf(Invalid, "charm cannot be deployed: it requires %s", unmet)
+	}
+	specs, err := completeSpecs(a.Charm.Meta, a.Storage)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkContainers(a.Charm.Meta); err != nil {
+		return nil, nil, err
+	}
+	if err := checkResources(a.Charm, a.Resources); err != nil {
+		return nil, nil, err
+	}
+	settings, err := parseOptions(a.Charm, a.Config)
+	return settings, specs, err
+}
+
+// checkContainers refuses containers that cannot be made. Juju 3.6 accepts one
+// without a resource and never makes it.
+func checkContainers(meta Meta) error {
 	for _, name := range sortedKeys(meta.Containers) {
 		if meta.Containers[name].Resource == "" {
 			return errf(Invalid, "container %q of charm %q names no resource: it cannot be made", name, meta.Name)
@@ -162,71 +180,8 @@ func (t *txn) addUnits(app *appDoc) error {
 		if err := t.putUnit(u); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// Refresh replaces the charm of an application. Endpoints in use must stay.
-func (m *Model) Refresh(app string, c *Charm, resources map[string]string) error {
-	if err := m.keepArchive(c); err != nil {
-		return err
-	}
-	files, err := m.keepFiles(c, resources)
-	if err != nil {
-		return err
-	}
-	return m.update(func(t *txn) error {
-		a, err := t.app(app)
-		if err != nil {
+		if err := t.addStorage(app, u); err != nil {
 			return err
-		}
-		merged := map[string]string{}
-		maps.Copy(merged, a.Resources)
-		maps.Copy(merged, resources)
-		for name := range merged {
-			if _, ok := c.Meta.Resources[name]; !ok && resources[name] == "" {
-				delete(merged, name)
-			}
-		}
-		if err := checkResources(c, merged); err != nil {
-			return err
-		}
-		if err := t.checkEndpointsKept(app, c); err != nil {
-			return err
-		}
-		if err := put(t, bucketCharms, c.Hash, c); err != nil {
-			return err
-		}
-		a.Charm, a.CharmRev, a.Resources = c.Hash, a.CharmRev+1, merged
-		if a.Files == nil {
-			a.Files = map[string]string{}
-		}
-		maps.Copy(a.Files, files)
-		for name := range a.Settings {
-			if _, ok := c.Config[name]; !ok {
-				delete(a.Settings, name)
-			}
-		}
-		if err := t.putApp(a); err != nil {
-			return err
-		}
-		return t.addPeers(app, c)
-	})
-}
-
-func (t *txn) checkEndpointsKept(app string, c *Charm) error {
-	rels, err := t.relations(app)
-	if err != nil {
-		return err
-	}
-	for _, r := range rels {
-		end, _ := r.end(app)
-		ep, ok := c.Meta.Endpoints[end.Name]
-		if !ok && end.Name == implicitEndpoint {
-			continue
-		}
-		if !ok || ep.Role != end.Role || ep.Interface != end.Interface {
-			return errf(Invalid, "cannot upgrade application %q to charm %q: would break relation %q", app, c.Meta.Name, r)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ type DestroyModelArgs struct {
 }
 
 // Destroy begins the end of a model: its applications are removed, as by
-// RemoveApplication. What is left of it goes with DestroyStep.
+// RemoveApplication, with their storage. What is left of it goes with DestroyStep.
 func (m *Model) Destroy(a DestroyModelArgs) error {
 	var apps []string
 	err := m.update(func(t *txn) error {
@@ -46,7 +46,8 @@ func (m *Model) Destroy(a DestroyModelArgs) error {
 		return err
 	}
 	for _, app := range apps {
-		if err := m.ForceRemoveApplication(app); err != nil && KindOf(err) != NotFound {
+		args := RemoveArgs{Force: true, DestroyStorage: true}
+		if err := m.RemoveApplicationWith(app, args); err != nil && KindOf(err) != NotFound {
 			return err
 		}
 	}

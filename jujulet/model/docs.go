@@ -11,14 +11,24 @@ import (
 
 // appDoc is an application as stored.
 type appDoc struct {
-	Name      string            `json:"name"`
-	Charm     string            `json:"charm"`
-	CharmRev  int               `json:"charm-rev"`
-	Life      Life              `json:"life"`
-	Scale     int               `json:"scale"`
-	Settings  map[string]any    `json:"settings"` // what users have set
-	Trust     bool              `json:"trust"`
-	Resources map[string]string `json:"resources,omitempty"`
+	Name     string `json:"name"`
+	Charm    string `json:"charm"`
+	CharmRev int    `json:"charm-rev"`
+	// Modified counts the changes of charm and resources, from 1: pods of an
+	// earlier count are replaced.
+	Modified int `json:"modified"`
+	// OldSettings are the settings by the hash of the charm that units in pods of
+	// an earlier count still run.
+	OldSettings map[string]map[string]any `json:"old-settings,omitempty"`
+	// Storage are the complete directives; Claim tells the claims of this
+	// application from those of an earlier one of its name.
+	Storage   map[string]StorageSpec `json:"storage,omitempty"`
+	Claim     string                 `json:"claim,omitempty"`
+	Life      Life                   `json:"life"`
+	Scale     int                    `json:"scale"`
+	Settings  map[string]any         `json:"settings"` // what users have set
+	Trust     bool                   `json:"trust"`
+	Resources map[string]string      `json:"resources,omitempty"`
 	// Files maps a file resource to the hash of its content.
 	Files   map[string]string `json:"files,omitempty"`
 	Address string            `json:"address,omitempty"`
@@ -151,12 +161,21 @@ func (t *txn) units(app string) ([]*unitDoc, error) {
 	return out, err
 }
 
+// charm returns a charm of the model. Charms do not change: each is decoded once,
+// and nobody writes to what is returned.
 func (t *txn) charm(hash string) (*Charm, error) {
+	if c, ok := t.m.charms.Load(hash); ok {
+		return c.(*Charm), nil
+	}
 	c, err := get[Charm](t, bucketCharms, hash)
 	if err == nil && c == nil {
 		err = fmt.Errorf("cannot read charm %q: not in the model", hash)
 	}
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	t.m.charms.Store(hash, c)
+	return c, nil
 }
 
 func (t *txn) relation(id int) (*relationDoc, error) {

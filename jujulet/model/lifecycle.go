@@ -67,25 +67,38 @@ func (t *txn) scale(a *appDoc, units int) error {
 }
 
 // RemoveApplication begins the removal of an application: its relations and
-// units die, and it goes with the last of them.
+// units die, and it goes with the last of them. Its storage is detached and stays.
 // One with an offer that is in use is refused.
-func (m *Model) RemoveApplication(app string) error { return m.removeApplication(app, false) }
+func (m *Model) RemoveApplication(app string) error {
+	return m.RemoveApplicationWith(app, RemoveArgs{})
+}
 
-// ForceRemoveApplication is RemoveApplication, and ends the use of offers.
-func (m *Model) ForceRemoveApplication(app string) error { return m.removeApplication(app, true) }
+// RemoveArgs say how an application is removed.
+type RemoveArgs struct {
+	// Force ends the use of its offers.
+	Force bool
+	// DestroyStorage destroys its storage with its units.
+	DestroyStorage bool
+}
 
-func (m *Model) removeApplication(app string, force bool) error {
+// RemoveApplicationWith is RemoveApplication in other ways.
+func (m *Model) RemoveApplicationWith(app string, args RemoveArgs) error {
 	return m.update(func(t *txn) error {
 		a, err := t.app(app)
 		if err != nil {
 			return err
 		}
-		if err := t.checkOffers(app, force); err != nil {
+		if err := t.checkOffers(app, args.Force); err != nil {
 			return err
 		}
 		a.Life, a.Scale = Dying, 0
 		if err := t.putApp(a); err != nil {
 			return err
+		}
+		if args.DestroyStorage {
+			if err := t.destroyStorage(a); err != nil {
+				return err
+			}
 		}
 		all, err := t.units(app)
 		if err != nil {
@@ -201,6 +214,9 @@ func (t *txn) removeUnit(u *unitDoc) error {
 		return err
 	}
 	if err := t.cancelActions(u.Name); err != nil {
+		return err
+	}
+	if err := t.releaseStorage(u.Name); err != nil {
 		return err
 	}
 	a, err := t.app(u.App)

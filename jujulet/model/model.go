@@ -58,6 +58,8 @@ type Model struct {
 	logs    *logRing
 	info    Info
 
+	charms sync.Map // hash -> *Charm, of what was committed
+
 	mu      sync.Mutex
 	changes map[string]*topic
 	base    uint64

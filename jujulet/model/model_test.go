@@ -143,14 +143,6 @@ func TestModel_DeployRefusals(t *testing.T) {
 	d = *c
 	d.Meta.Assumes = []any{"juju >= 4"}
 	require.ErrorContains(t, f.Deploy(DeployArgs{App: "a", Charm: &d}), "juju >= 4")
-	for kind, want := range map[string]string{
-		"block":      `block storage "data" is not supported for container charms`,
-		"filesystem": `charm "foo" needs storage "data": storage is not supported here yet`,
-	} {
-		d = *c
-		d.Meta.Storage = map[string]Storage{"data": {Type: kind}}
-		require.EqualError(t, f.Deploy(DeployArgs{App: "a", Charm: &d}), want)
-	}
 	d = *c
 	d.Meta.Containers = map[string]Container{"web": {}}
 	require.EqualError(t, f.Deploy(DeployArgs{App: "a", Charm: &d}), `container "web" of charm "foo" names no resource: it cannot be made`)

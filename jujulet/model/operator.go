@@ -24,6 +24,11 @@ func (m *Model) SetPodStatus(unit string, p PodStatus) error {
 			u.PodLost = true
 		}
 		u.Pod = p
+		if p.Address != "" {
+			if err := t.mountStorage(unit); err != nil {
+				return err
+			}
+		}
 		return t.putUnit(u)
 	})
 }
@@ -66,7 +71,7 @@ func (m *Model) Resolve(unit string, mode ResolveMode) error {
 // Fire makes the unit run a hook once more, as soon as nothing else is queued. (A
 // verb that Juju has not.) args may give "relation" ("db:3"), "remote" (a unit or
 // an application), "departing", "notice-id", "notice-key", "notice-type",
-// "check", "secret", "label" and "revision".
+// "check", "secret", "label", "revision" and "storage".
 func (m *Model) Fire(unit, hook string, args map[string]string) error {
 	return m.update(func(t *txn) error {
 		u, err := t.unit(unit)
@@ -103,6 +108,7 @@ var (
 	unitKinds     = []string{"install", "start", "config-changed", "upgrade-charm", "stop", "remove", "leader-elected", "leader-settings-changed", "update-status"}
 	relationKinds = []string{"relation-created", "relation-joined", "relation-changed", "relation-departed", "relation-broken"}
 	workloadKinds = []string{"pebble-ready", "pebble-custom-notice", "pebble-check-failed", "pebble-check-recovered"}
+	storageKinds  = []string{"storage-attached", "storage-detaching"}
 	secretKinds   = []string{"secret-changed", "secret-expired", "secret-remove", "secret-rotate"}
 )
 
@@ -128,6 +134,12 @@ func (t *txn) fireHook(u *unitDoc, c *Charm, hook string, args map[string]string
 			return h, nil
 		}
 	}
+	for _, kind := range storageKinds {
+		name, ok := strings.CutSuffix(hook, "-"+kind)
+		if _, known := c.Meta.Storage[name]; ok && known {
+			return t.fireStorage(u, name, kind, args["storage"])
+		}
+	}
 	for _, kind := range relationKinds {
 		name, ok := strings.CutSuffix(hook, "-"+kind)
 		if _, known := c.Meta.Endpoints[name]; ok && known {
@@ -135,6 +147,21 @@ func (t *txn) fireHook(u *unitDoc, c *Charm, hook string, args map[string]string
 		}
 	}
 	return HookInfo{}, errf(NotFound, "charm of unit %q has no hook %q", u.Name, hook)
+}
+
+// fireStorage completes a storage hook; without an id the unit's only instance of
+// that name is meant.
+func (t *txn) fireStorage(u *unitDoc, name, kind, id string) (HookInfo, error) {
+	docs, err := t.unitStorage(u.Name)
+	if err != nil {
+		return HookInfo{}, err
+	}
+	for _, d := range docs {
+		if d.Name == name && (id == "" || d.ID == id) {
+			return HookInfo{Kind: kind, StorageID: d.ID}, nil
+		}
+	}
+	return HookInfo{}, errf(NotFound, "unit %q has no such storage of %q", u.Name, name)
 }
 
 // fireRelation completes a relation hook; without "relation" the only relation of

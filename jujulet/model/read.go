@@ -28,7 +28,7 @@ func (m *Model) viewUnit(unit string, f func(t *txn, u *unitDoc, a *appDoc) erro
 func (m *Model) ContextInfo(_ context.Context, unit string) (*ContextInfo, error) {
 	c := &ContextInfo{Info: m.info}
 	err := m.viewUnit(unit, func(t *txn, u *unitDoc, a *appDoc) error {
-		charm, err := t.charm(a.Charm)
+		charm, _, _, err := t.unitCharm(u, a)
 		if err != nil {
 			return err
 		}
@@ -38,12 +38,22 @@ func (m *Model) ContextInfo(_ context.Context, unit string) (*ContextInfo, error
 		if len(charm.Bases) > 0 {
 			c.Base = charm.Bases[0]
 		}
-		c.Declared = charm.Meta.Resources
-		settings, err := t.modelSettings()
+		config, err := t.modelSettings()
 		if err != nil {
 			return err
 		}
-		c.Proxies = settings.proxies
+		c.Proxies = config.proxies
+		c.Declared, c.StorageMeta = charm.Meta.Resources, charm.Meta.Storage
+		if len(a.Storage) > 0 {
+			docs, err := t.unitStorage(unit)
+			if err != nil {
+				return err
+			}
+			c.Storage = map[string]StorageView{}
+			for _, d := range docs {
+				c.Storage[d.ID] = StorageView{Kind: "filesystem", Location: d.Location}
+			}
+		}
 		if a.Address != "" {
 			c.Ingress = []string{a.Address}
 		}
@@ -66,12 +76,12 @@ func (m *Model) ContextInfo(_ context.Context, unit string) (*ContextInfo, error
 // Config returns the charm's options with their values; nil for those unset.
 func (m *Model) Config(_ context.Context, unit string) (map[string]any, error) {
 	var out map[string]any
-	err := m.viewUnit(unit, func(t *txn, _ *unitDoc, a *appDoc) error {
-		c, err := t.charm(a.Charm)
+	err := m.viewUnit(unit, func(t *txn, u *unitDoc, a *appDoc) error {
+		c, set, _, err := t.unitCharm(u, a)
 		if err != nil {
 			return err
 		}
-		out = settings(a, c)
+		out = settings(set, c)
 		return nil
 	})
 	return out, err

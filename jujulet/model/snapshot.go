@@ -35,23 +35,32 @@ func (t *txn) snapshot(unit string) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.charm(a.Charm)
+	c, settings, outdated, err := t.unitCharm(u, a)
 	if err != nil {
 		return nil, err
 	}
 	s := &Snapshot{
 		Unit: unit, App: u.App, Life: u.Life, AppLife: a.Life,
 		Leader: a.leader(t.now) == unit, Holder: a.leader(t.now), LeaseExpires: a.Lease,
-		Charm: a.Charm, ConfigHash: hashOf(a.Settings), TrustHash: hashOf(a.Trust),
+		Charm: c.Hash, Outdated: outdated, ConfigHash: hashOf(settings), TrustHash: hashOf(a.Trust),
 		AddressHash: hashOf(a.Address), LeaderSettings: a.LeaderVersion, Resolve: u.Resolve,
 		Relations: map[int]RelationSnapshot{}, Fires: u.Fires,
 		Containers: sortedKeys(c.Meta.Containers), Endpoints: c.Meta.Endpoints,
 	}
-	settings, err := t.modelSettings()
+	config, err := t.modelSettings()
 	if err != nil {
 		return nil, err
 	}
-	s.UpdateStatus, s.NoRetry = settings.updateStatus, settings.noRetry
+	s.UpdateStatus, s.NoRetry = config.updateStatus, config.noRetry
+	if len(a.Storage) > 0 {
+		docs, err := t.unitStorage(unit)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range docs {
+			s.Storage = append(s.Storage, d.ID)
+		}
+	}
 	rels, err := t.relations(u.App)
 	if err != nil {
 		return nil, err

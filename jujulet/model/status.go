@@ -16,7 +16,9 @@ var severities = map[string]int{
 
 // Status reads everything that status verbs print.
 func (m *Model) Status() (Status, error) {
-	s := Status{Model: m.info, Applications: map[string]ApplicationStatus{}, Relations: []RelationStatus{}}
+	s := Status{
+		Model: m.info, Applications: map[string]ApplicationStatus{}, Relations: []RelationStatus{}, Storage: []StorageStatus{},
+	}
 	err := m.view(func(t *txn) error {
 		d, err := t.model()
 		if err != nil {
@@ -38,6 +40,11 @@ func (m *Model) Status() (Status, error) {
 		if err := t.crossStatus(&s); err != nil {
 			return err
 		}
+		stored, err := t.storageStatus()
+		if err != nil {
+			return err
+		}
+		s.Storage = append(s.Storage, stored...)
 		return each(t, bucketRelations, "", func(_ string, r *relationDoc) error {
 			v, err := t.relationStatus(r)
 			s.Relations = append(s.Relations, v)
@@ -54,7 +61,7 @@ func (t *txn) appStatus(a *appDoc) (ApplicationStatus, error) {
 	}
 	s := ApplicationStatus{
 		Name: a.Name, Life: a.Life, Scale: a.Scale, Charm: charmURL(c, a.CharmRev), CharmRev: a.CharmRev,
-		CharmHash: a.Charm, CharmName: c.Meta.Name, Address: a.Address, Trust: a.Trust,
+		CharmVersion: a.Modified, CharmHash: a.Charm, CharmName: c.Meta.Name, Address: a.Address, Trust: a.Trust,
 		Resources: a.Resources, Leader: a.leader(t.now), Endpoints: c.Meta.Endpoints,
 		Containers: c.Meta.Containers, Units: map[string]UnitStatus{}, Config: configValues(a, c),
 	}

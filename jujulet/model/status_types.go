@@ -14,6 +14,7 @@ type Status struct {
 	Life         Life                         `json:"life"`
 	Applications map[string]ApplicationStatus `json:"applications"`
 	Relations    []RelationStatus             `json:"relations"` // by id
+	Storage      []StorageStatus              `json:"storage"`   // by number
 	// Remotes are the offers of other models that this one consumes, by alias.
 	Remotes map[string]RemoteStatus `json:"remotes,omitempty"`
 	Offers  map[string]OfferStatus  `json:"offers,omitempty"`
@@ -28,6 +29,8 @@ type ApplicationStatus struct {
 	Current  int    `json:"current"`
 	Charm    string `json:"charm"`     // "local:foo-0"
 	CharmRev int    `json:"charm-rev"` // starts at 0
+	// CharmVersion counts the changes of charm and resources, from 1.
+	CharmVersion int `json:"charm-version"`
 	// CharmHash names the archive; it changes with a refresh.
 	CharmHash string            `json:"charm-hash"`
 	CharmName string            `json:"charm-name"`
@@ -119,6 +122,27 @@ type RelationStatus struct {
 	InScope []string `json:"in-scope"`
 	// Bags are the databags by owner: application or unit name.
 	Bags map[string]map[string]string `json:"bags"`
+}
+
+// StorageStatus is one storage instance with its filesystem, volume and claim.
+type StorageStatus struct {
+	ID     string `json:"id"`     // data/0
+	Number int    `json:"number"` // of its filesystem and its volume
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // filesystem
+	// Unit is what it is attached to; "" if it is detached.
+	Unit     string `json:"unit,omitempty"`
+	Life     Life   `json:"life"`
+	Pool     string `json:"pool"`
+	Size     uint64 `json:"size"`     // MiB
+	Location string `json:"location"` // in the charm container
+	ReadOnly bool   `json:"read-only,omitempty"`
+	// Volume names the volume; Claim and ClaimUID the PersistentVolumeClaim.
+	Volume   string `json:"volume"`
+	Claim    string `json:"claim"`
+	ClaimUID string `json:"claim-uid"`
+	// Status is pending, attached or detached.
+	Status StatusValue `json:"status"`
 }
 
 // ConfigValue is one option as `juju config` shows it.

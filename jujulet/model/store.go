@@ -26,6 +26,7 @@ const (
 	bucketSettings   = "juju-settings"   // id owner -> version, map
 	bucketSecrets    = "juju-secrets"    // id -> secretDoc
 	bucketIndex      = "juju-secret-by"  // labels, readers and owners -> secret id
+	bucketStorage    = "juju-storage"    // id -> storageDoc
 	bucketActions    = "juju-actions"    // id -> Action
 	bucketOperations = "juju-operations" // id -> Operation
 	bucketPending    = "juju-pending"    // unit NUL id -> nothing: actions to run
@@ -38,7 +39,7 @@ const (
 var buckets = []string{
 	bucketMeta, bucketCharms, bucketApps, bucketUnits, bucketAgents, bucketState,
 	bucketRelations, bucketByApp, bucketSettings, bucketSecrets, bucketIndex,
-	bucketActions, bucketOperations, bucketPending, bucketJournal, bucketHistory, bucketOffers, bucketRemotes,
+	bucketStorage, bucketActions, bucketOperations, bucketPending, bucketJournal, bucketHistory, bucketOffers, bucketRemotes,
 }
 
 // txn is one transaction, with the applications that it touches.
@@ -213,6 +214,9 @@ type modelDoc struct {
 	NextRelation  int              `json:"next-relation"`
 	NextOperation int              `json:"next-operation"`
 	NextFire      uint64           `json:"next-fire"`
+	NextStorage   int              `json:"next-storage,omitempty"`
+	// CharmRevs are the revisions of the next local charms, by name.
+	CharmRevs map[string]int `json:"charm-revs,omitempty"`
 }
 
 const modelKey = "model"

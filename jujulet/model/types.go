@@ -46,8 +46,22 @@ type DeployArgs struct {
 	// Resources maps a resource name to what was given for it: "host", a root
 	// filesystem folder, or a file. Every oci-image resource must be here.
 	Resources map[string]string
+	// Storage holds the operator's storage directives by name.
+	Storage map[string]StorageSpec
 	// Trust gives the application the cluster-wide rights of `juju trust`.
 	Trust bool
+}
+
+// RefreshArgs is what `juju refresh --path` asks for.
+type RefreshArgs struct {
+	App string
+	// Charm comes from ReadCharm; its name is that of the old one.
+	Charm *Charm
+	// Resources and Config are what is given anew; the rest stays.
+	Resources map[string]string
+	Config    map[string]string
+	// Trust, if set, is given or taken.
+	Trust *bool
 }
 
 // EndpointRef names one end of a relation.
@@ -74,6 +88,9 @@ type PodStatus struct {
 	// display does.
 	State   string `json:"state,omitempty"`
 	Message string `json:"message,omitempty"`
+	// CharmVersion is the ApplicationStatus.CharmVersion of the moment when the pod
+	// was made: its agent runs no other charm. 0 leaves the agent free.
+	CharmVersion int `json:"charm-version,omitempty"`
 }
 
 // ResolveMode says how a failed hook is resolved.

@@ -168,5 +168,6 @@ func (w *World) Refresh(charm, app string) {
 	for name := range c.Meta.Resources {
 		resources[name] = "host"
 	}
-	require.NoError(w.T, w.Model.Refresh(app, c, resources))
+	_, err = w.Model.Refresh(model.RefreshArgs{App: app, Charm: c, Resources: resources})
+	require.NoError(w.T, err)
 }

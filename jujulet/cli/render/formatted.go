@@ -15,6 +15,7 @@ type Status struct {
 	Model        Model                  `json:"model" yaml:"model"`
 	Machines     map[string]any         `json:"machines" yaml:"machines"`
 	Applications map[string]Application `json:"applications" yaml:"applications"`
+	Storage      *Storage               `json:"storage,omitempty" yaml:"storage,omitempty"`
 	Controller   Controller             `json:"controller" yaml:"controller"`
 }
 
@@ -101,6 +102,9 @@ func Formatted(s model.Status, o Options) Status {
 	}
 	for name, a := range s.Applications {
 		out.Applications[name] = o.application(s, a)
+	}
+	if o.Storage {
+		out.Storage = StorageDocument(s.Storage, o)
 	}
 	return out
 }

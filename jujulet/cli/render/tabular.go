@@ -25,6 +25,8 @@ type Options struct {
 	UTC  bool
 	// Relations adds the section of integrations (tabular only).
 	Relations bool
+	// Storage adds the section of storage.
+	Storage bool
 	// Colour paints statuses for a terminal (tabular only).
 	Colour bool
 }
@@ -48,6 +50,9 @@ func Tabular(w io.Writer, s model.Status, o Options) error {
 	}
 	if o.Relations && len(s.Relations) > 0 {
 		sections = append(sections, relationTable(s))
+	}
+	if o.Storage && len(s.Storage) > 0 {
+		sections = append(sections, storageTable(s))
 	}
 	for i, section := range sections {
 		if i > 0 {
