@@ -35,12 +35,12 @@ build: ## Build jujulet and the Pebble it runs
 	go build -o $(OUT)/bin/pebble github.com/canonical/pebble/cmd/pebble
 
 charm: ## Pack drawbridge-k8s_$(ARCH).charm (ARCH=arm64 for the other)
-	go run ./tools/packcharm -arch $(ARCH) -version $(VERSION) -out . . ./cmd/drawbridge
+	go run ./tools/packcharm -arch $(ARCH) -version $(VERSION) -program ./cmd/connq -out . . ./cmd/drawbridge
 
 charms:
-	go run ./tools/packcharm -version $(VERSION) -out $(OUT)/charms . ./cmd/drawbridge
+	go run ./tools/packcharm -version $(VERSION) -program ./cmd/connq -out $(OUT)/charms . ./cmd/drawbridge
 	go run ./tools/packcharm -out $(OUT)/charms examples/mariadb-k8s ./examples/mariadb-k8s
-	go run ./tools/packcharm -out $(OUT)/charms examples/client-k8s ./examples/client-k8s
+	go run ./tools/packcharm -program ./cmd/connq -out $(OUT)/charms examples/client-k8s ./examples/client-k8s
 
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -d . ; exit 1; }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-k8s/drawbridge/connections"
 	"github.com/drawbridge-k8s/drawbridge/hooks"
 	"github.com/drawbridge-k8s/drawbridge/k8sservice"
 	"github.com/drawbridge-k8s/drawbridge/relation"
@@ -29,13 +30,19 @@ func (c *Charm) action(ctx context.Context, h *hooks.Hook) error {
 	switch h.Event.Action {
 	case actionEndpoints, actionExplain:
 		p.dry = true
+	case connections.ActionGet, connections.ActionQuery:
+		p.dry = true
 	case actionReconcile:
 		p.repair = true
+	case connections.ActionResync:
 	default:
 		return h.Tools.ActionFail(ctx, "unknown action "+h.Event.Action)
 	}
 	if err := p.run(ctx); err != nil {
 		return err
+	}
+	if isConnectionAction(h.Event.Action) {
+		return p.connectionAction(ctx, h)
 	}
 	r := newResults()
 	switch h.Event.Action {

@@ -140,7 +140,7 @@ func DecideUnit(p Plan, file *Document, text []byte, a Applied, hook bool, now t
 		switch {
 		case run.Attempts >= MaxAttempts:
 			s.Exhausted = true
-		case err == nil && now.Sub(at) < retryAfter && now.After(at):
+		case err == nil && now.Sub(at) < retryAfter && !now.Before(at):
 			s.Later = true
 		}
 	}

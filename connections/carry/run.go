@@ -42,10 +42,16 @@ func (p *Pass) Run(ctx context.Context, own Own) (Report, error) {
 		err = p.deliver(ctx, box, own)
 	}
 	p.container(err)
-	if p.report.Active && !p.h.Dry {
-		if err := p.record(ctx, own); err != nil {
-			return p.report, err
-		}
+	err = nil
+	switch {
+	case !p.report.Active:
+	case p.h.Dry:
+		err = p.observeUnits(ctx, p.applied)
+	default:
+		err = p.record(ctx, own)
+	}
+	if err != nil {
+		return p.report, err
 	}
 	p.describe(seen)
 	return p.report, nil

@@ -288,6 +288,23 @@ type objectRequest struct {
 	Name string `json:"name,omitempty"`
 }
 
+// ApplyObjects makes ConfigMaps of the model's namespace what a manifest (YAML or
+// JSON, several documents) says, by server-side apply, and returns what came of
+// each: "configmap/foo created", "configured" or "unchanged".
+func (c *Client) ApplyObjects(ctx context.Context, manifest string) ([]string, error) {
+	var out []string
+	return out, c.call(ctx, "apply-objects", applyRequest{Manifest: manifest}, &out)
+}
+
+type applyRequest struct {
+	Manifest string `json:"manifest"`
+}
+
+// DeleteObject deletes a ConfigMap of the model's namespace.
+func (c *Client) DeleteObject(ctx context.Context, kind, name string) error {
+	return c.call(ctx, "delete-object", objectRequest{Kind: kind, Name: name}, nil)
+}
+
 // Kubeconfig returns a kubeconfig for use inside the cluster ("jujulet
 // shell"), with an administrator's token.
 func (c *Client) Kubeconfig(ctx context.Context) (string, error) {

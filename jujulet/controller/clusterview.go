@@ -103,6 +103,8 @@ func (c *modelWorker) clusterHandlers(mux *http.ServeMux) {
 	plain(c, mux, "set-node", c.postNode)
 	plain(c, mux, "events", c.getEvents)
 	plain(c, mux, "objects", c.getObjects)
+	plain(c, mux, "apply-objects", c.postObjects)
+	plain(c, mux, "delete-object", c.deleteObject)
 	plain(c, mux, "kubeconfig", c.getKubeconfig)
 }
 

@@ -100,9 +100,9 @@ func build(folder string) error {
 	for _, args := range [][]string{
 		{"build", "-o", built.jujulet, "./cmd/jujulet"},
 		{"build", "-o", filepath.Join(folder, "bin", "pebble"), "github.com/canonical/pebble/cmd/pebble"},
-		append(pack[:len(pack):len(pack)], ".", "./cmd/drawbridge"),
+		append(pack[:len(pack):len(pack)], "-program", "./cmd/connq", ".", "./cmd/drawbridge"),
 		append(pack[:len(pack):len(pack)], "examples/mariadb-k8s", "./examples/mariadb-k8s"),
-		append(pack[:len(pack):len(pack)], "examples/client-k8s", "./examples/client-k8s"),
+		append(pack[:len(pack):len(pack)], "-program", "./cmd/connq", "examples/client-k8s", "./examples/client-k8s"),
 	} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = root

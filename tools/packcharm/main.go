@@ -3,10 +3,12 @@
 
 // Command packcharm builds a charm written in Go and packs it as Juju accepts
 // it: one static binary named dispatch, the charm's YAML files, and a
-// manifest.yaml made from the platforms of charmcraft.yaml. The archive is
-// reproducible: the same sources and the same Go give the same bytes.
+// manifest.yaml made from the platforms of charmcraft.yaml. With -program it
+// also packs a program beside dispatch that the charm carries into a workload.
+// The archive is reproducible: the same sources and the same Go give the same
+// bytes.
 //
-//	go run ./tools/packcharm [-arch amd64] [-out DIR] [-version V] CHARM_FOLDER MAIN_PACKAGE
+//	go run ./tools/packcharm [-arch amd64] [-out DIR] [-version V] [-program PACKAGE] CHARM_FOLDER MAIN_PACKAGE
 package main
 
 import (
@@ -51,14 +53,16 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	arch := flags.String("arch", "amd64", "architecture: amd64 or arm64")
 	out := flags.String("out", ".", "folder that receives the archive")
 	version := flags.String("version", "", "version, shown by `dispatch version` and written to the archive")
+	program := flags.String("program", "", "package of a program to pack beside dispatch, under the last part of its name")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 2 {
-		return errors.New("usage: packcharm [-arch ARCH] [-out DIR] [-version V] CHARM_FOLDER MAIN_PACKAGE")
+		return errors.New("usage: packcharm [-arch ARCH] [-out DIR] [-version V] [-program PACKAGE] CHARM_FOLDER MAIN_PACKAGE")
 	}
 	path, err := pack(ctx, options{
 		folder: flags.Arg(0), mainPackage: flags.Arg(1), arch: *arch, out: *out, version: *version,
+		program: *program,
 	})
 	if err != nil {
 		return err
@@ -69,6 +73,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 
 type options struct {
 	folder, mainPackage, arch, out, version string
+	// program is the package of a second binary; "" for none.
+	program string
 }
 
 // pack builds the binary and writes the archive <name>_<arch>.charm. It gives
@@ -98,17 +104,23 @@ func pack(ctx context.Context, o options) (string, error) {
 	if o.version != "" {
 		files["version"] = file{data: []byte(o.version + "\n"), mode: 0o644}
 	}
-	binary, err := build(ctx, o)
+	binary, err := build(ctx, o, o.mainPackage)
 	if err != nil {
 		return "", err
 	}
 	files["dispatch"] = file{data: binary, mode: 0o755}
+	if o.program != "" {
+		if binary, err = build(ctx, o, o.program); err != nil {
+			return "", err
+		}
+		files[filepath.Base(o.program)] = file{data: binary, mode: 0o755}
+	}
 	path := filepath.Join(o.out, metadata.Name+"_"+o.arch+".charm")
 	return path, writeArchive(path, files)
 }
 
-// build compiles the charm's only binary, static and without symbols.
-func build(ctx context.Context, o options) ([]byte, error) {
+// build compiles a package, static and without symbols.
+func build(ctx context.Context, o options, mainPackage string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "packcharm-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a build folder: %w", err)
@@ -119,11 +131,11 @@ func build(ctx context.Context, o options) ([]byte, error) {
 	if o.version != "" {
 		ldflags += " -X main.version=" + o.version
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", binary, o.mainPackage)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", binary, mainPackage)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.arch)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("cannot build %s: %w", o.mainPackage, err)
+		return nil, fmt.Errorf("cannot build %s: %w", mainPackage, err)
 	}
 	return os.ReadFile(binary)
 }
