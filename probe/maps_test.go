@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -342,9 +341,12 @@ func (m *toldMaps) change(name, digest string) {
 // pacing runs a watch over ConfigMaps made of values, in synthetic time.
 func pacing(t *testing.T, test func(x *world, m *toldMaps)) {
 	t.Helper()
-	m := &toldMaps{digests: map[string]string{"a": "1"}, poke: make(chan struct{}, 1)}
+	m := &toldMaps{digests: map[string]string{"a": "1"}}
 	watching(t, "ClusterIP", func(x *world) {
-		m.begin = time.Now()
+		m.begin, m.poke = time.Now(), make(chan struct{}, 1) // in the bubble
+		for _, address := range k8sservice.Addresses(x.live, k8sservice.AddressOptions{}).All() {
+			x.answers[address] = nil
+		}
 		x.w.maps.looker, x.w.maps.changes, x.w.maps.notifier = m, m.poke, m
 	}, func(x *world) {
 		x.hook(x.order(func(o *Order) { o.ConfigMaps = map[string]string{"a": "1"} }))
@@ -413,5 +415,3 @@ func TestMaps_Pace(t *testing.T) {
 		})
 	})
 }
-
-var _ io.Writer = (*mapStage)(nil)

@@ -274,11 +274,10 @@ func (p *Pass) provide(ctx context.Context, own Own) (map[string]string, error) 
 	if len(p.provided) == 0 || p.options.Errs[connections.OptCategory] != nil {
 		return nil, nil
 	}
-	m := connections.Metadata{
+	text, err := connections.Metadata{
 		Name: p.h.Event.App, Category: p.options.Category, DistroID: own.DistroID, Version: own.Version,
 		Services: own.Services, Units: p.units(),
-	}
-	text, err := m.Text()
+	}.Text()
 	if err != nil {
 		p.cause(hooktool.Blocked, "connections: %v", err)
 		return nil, nil
@@ -287,7 +286,7 @@ func (p *Pass) provide(ctx context.Context, own Own) (map[string]string, error) 
 	for _, id := range p.provided {
 		app, err := p.h.Tools.RelationApp(ctx, id)
 		if err == nil {
-			err = p.set(ctx, id, map[string]string{connections.KeyMetadata: text})
+			err = set(ctx, p.h.Tools, p.h.Event.App, id, map[string]string{connections.KeyMetadata: text})
 		}
 		if err != nil && !refused(err) {
 			return nil, err
@@ -300,13 +299,34 @@ func (p *Pass) provide(ctx context.Context, own Own) (map[string]string, error) 
 	return given, nil
 }
 
-// set writes our application databag in a relation where it differs.
-func (p *Pass) set(ctx context.Context, id string, wanted map[string]string) error {
-	own, err := p.h.Tools.RelationGetApp(ctx, id, p.h.Event.App)
+// Publish shows metadata in every relation on the endpoint `connection`: all that an application needs that connects to
+// nothing itself. Its leader calls it. Metadata that is too large is an error.
+func Publish(ctx context.Context, h *hooks.Hook, goal hooktool.GoalState, m connections.Metadata) error {
+	p := &Pass{h: Host{Event: h.Event, Tools: h.Tools, Log: h.Log, Goal: goal}}
+	ids, err := p.relationIDs(ctx, connections.EndpointProvided)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	text, err := m.Text()
 	if err != nil {
 		return err
 	}
-	return p.h.Tools.RelationSetApp(ctx, id, difference(own, wanted))
+	for _, id := range ids {
+		err := set(ctx, h.Tools, h.Event.App, id, map[string]string{connections.KeyMetadata: text})
+		if err != nil && !refused(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// set writes our application databag in a relation where it differs.
+func set(ctx context.Context, tools *hooktool.Client, app, id string, wanted map[string]string) error {
+	own, err := tools.RelationGetApp(ctx, id, app)
+	if err != nil {
+		return err
+	}
+	return tools.RelationSetApp(ctx, id, difference(own, wanted))
 }
 
 func difference(have, want map[string]string) map[string]string {

@@ -5,7 +5,8 @@
 // runs statements through the address that it was given.
 //
 // Every hook does the same for each relation: make the request, keep what the
-// other side has published, and say how it is.
+// other side has published, and say how it is. It also carries the document of
+// connected applications for its workload (connect.go).
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drawbridge-k8s/drawbridge/connections"
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/hooks"
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
@@ -33,6 +35,9 @@ func handle(ctx context.Context, h *hooks.Hook) error {
 	c := client{h}
 	switch h.Event.Kind {
 	case hooks.Action:
+		if h.Event.Action == connections.ActionQuery {
+			return c.queryConnection(ctx)
+		}
 		return c.query(ctx)
 	case hooks.Stop, hooks.Remove:
 		return nil
@@ -40,6 +45,13 @@ func handle(ctx context.Context, h *hooks.Hook) error {
 	status, message, err := c.reconcile(ctx)
 	if err != nil {
 		return err
+	}
+	causes, _, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if status == hooktool.Active && len(causes) > 0 {
+		status, message = causes[0].Status, causes[0].Text
 	}
 	if was, said, err := h.Tools.StatusGet(ctx); err != nil || was == status && said == message {
 		return err

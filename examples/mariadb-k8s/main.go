@@ -15,6 +15,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/drawbridge-k8s/drawbridge/connections"
+	"github.com/drawbridge-k8s/drawbridge/connections/carry"
 	"github.com/drawbridge-k8s/drawbridge/hooks"
 	"github.com/drawbridge-k8s/drawbridge/hooks/hooktool"
 	"github.com/drawbridge-k8s/drawbridge/workload"
@@ -86,12 +88,24 @@ func (c charm) reconcile(ctx context.Context, h *hooks.Hook) (hooktool.Status, s
 	if goal.Units[h.Event.Unit] == "dying" { // it is shown all relations as broken
 		return hooktool.Maintenance, "stopping", nil
 	}
+	if err := c.show(ctx, h, goal, version); err != nil {
+		return "", "", err
+	}
 	p := provider{Hook: h, admin: admin, version: version, address: c.address(h.Event)}
 	problem, err := p.answerAll(ctx)
 	if err != nil || problem != "" {
 		return hooktool.Blocked, problem, err
 	}
 	return hooktool.Active, "", nil
+}
+
+// show tells applications that connect to this one where the server is.
+func (c charm) show(ctx context.Context, h *hooks.Hook, goal hooktool.GoalState, version string) error {
+	return carry.Publish(ctx, h, goal, connections.Metadata{
+		Name: h.Event.App, Category: "mariadb", DistroID: "mariadb", Version: version,
+		Services: map[string]connections.Service{"mysql": {Exported: "mysql", Endpoints: []string{c.address(h.Event)}}},
+		Units:    []connections.Unit{{Name: h.Event.Unit}},
+	})
 }
 
 // address is where the server is reached: the pod's stable name, complete.

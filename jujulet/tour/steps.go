@@ -107,7 +107,7 @@ func (g *guide) build(ctx context.Context) error {
 	for _, r := range []control.DeployRequest{
 		{Charm: charm(backendCharm), Application: backendApp, Units: 1, Resources: map[string]string{"mariadb-image": "host"}},
 		{Charm: charm(bridgeCharm), Application: bridgeApp, Units: g.options.Units, Trust: true, Resources: map[string]string{"gateway-image": "host"}},
-		{Charm: charm(clientCharm), Application: clientApp, Units: 1},
+		{Charm: charm(clientCharm), Application: clientApp, Units: 1, Resources: map[string]string{"app-image": "host"}},
 	} {
 		g.story.command(deployCommand(r))
 		if _, err := g.stage.Deploy(ctx, r); err != nil {

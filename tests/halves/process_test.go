@@ -103,10 +103,24 @@ func isolate(t *testing.T) {
 	require.NoError(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
 	require.NoError(t, syscall.Mount("proc", "/proc", "proc", 0, ""))
 	require.DirExists(t, "/etc/haproxy", "HAProxy is missing: apt-get install --no-install-recommends haproxy")
+	overlay(t, "/etc") // for the document of connections
 	require.NoError(t, syscall.Mount("tmpfs", "/etc/haproxy", "tmpfs", 0, ""))
 	lo, err := netlink.LinkByName("lo")
 	require.NoError(t, err)
 	require.NoError(t, netlink.LinkSetUp(lo))
+}
+
+// overlay lets a folder of the machine be written to without effect on it.
+func overlay(t *testing.T, folder string) {
+	t.Helper()
+	scratch := t.TempDir()
+	require.NoError(t, syscall.Mount("tmpfs", scratch, "tmpfs", 0, ""))
+	t.Cleanup(func() { syscall.Unmount(scratch, syscall.MNT_DETACH) })
+	for _, name := range []string{"upper", "work"} {
+		require.NoError(t, os.Mkdir(filepath.Join(scratch, name), 0o755))
+	}
+	options := "lowerdir=" + folder + ",upperdir=" + filepath.Join(scratch, "upper") + ",workdir=" + filepath.Join(scratch, "work")
+	require.NoError(t, syscall.Mount("overlay", folder, "overlay", 0, options))
 }
 
 // requireSettled runs hooks that find nothing changed, prints what they cost, and

@@ -296,5 +296,6 @@ func deployBridge(units int) control.DeployRequest {
 }
 
 func deployClient(name, database string) control.DeployRequest {
-	return control.DeployRequest{Charm: charm("client-k8s"), Application: name, Units: 1, Config: map[string]string{"database": database}}
+	return control.DeployRequest{Charm: charm("client-k8s"), Application: name, Units: 1, Config: map[string]string{"database": database},
+		Resources: map[string]string{"app-image": "host"}}
 }
