@@ -95,7 +95,9 @@ func (m *mapStage) watch(order Order) (end func(), ended chan error) {
 		}
 	}
 	ended = make(chan error, 1)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		ended <- RunWatch(ctx, bytes.NewReader(text), WatchDeps{
 			Dir: m.dir, Build: order.Build, Session: func(Login) Session { return nil },
 			Cluster: func(string) (*k8sservice.Client, error) {
@@ -105,7 +107,7 @@ func (m *mapStage) watch(order Order) (end func(), ended chan error) {
 			Logger: slog.New(slog.NewTextHandler(m, &slog.HandlerOptions{Level: slog.LevelInfo})),
 		})
 	}()
-	once := sync.OnceFunc(func() { cancel(); <-ended; close(ended) })
+	once := func() { cancel(); <-done }
 	m.t.Cleanup(once)
 	return once, ended
 }

@@ -24,7 +24,7 @@ func newTour(a *app) *cobra.Command {
 		Long: `Deploy a database, drawbridge-k8s and a client on a cluster of its own, and drive the exposure through every mode.
 A prober of its own finds out when each new address answers first; the controller's journal says when the client was
 told. The client must be told within 2 s of the first answer, never before it, and its databag must not move while a
-switch is pending.
+switch is pending. When a connected ConfigMap changes, every unit's document must follow within 2 s.
 
 The report is a table, and tour.json in the output folder. The exit code is 1 if any step failed. Nothing is left
 behind, also after Ctrl-C.

@@ -47,6 +47,7 @@ type guide struct {
 // outcome is what a step found out.
 type outcome struct {
 	delayMS  *int64
+	followMS *int64
 	rows     *int
 	moved    bool
 	problems []string

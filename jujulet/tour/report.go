@@ -28,7 +28,10 @@ type StepReport struct {
 	// PublishedAfterAnswerMS is the time from the first answer of the new address in the client's network to the commit
 	// that told the client, in milliseconds; negative when the client was told too early.
 	PublishedAfterAnswerMS *int64 `json:"published_after_answer_ms"`
-	// Rows is how many rows were read through the published addresses.
+	// DocumentAfterChangeMS is the time from the change of a connected ConfigMap until the last unit had recorded that its
+	// workload has it, in milliseconds.
+	DocumentAfterChangeMS *int64 `json:"document_after_change_ms"`
+	// Rows is how many rows were read through the published addresses, or how many units' documents.
 	Rows                       *int `json:"rows"`
 	DatabagChangedWhilePending bool `json:"databag_changed_while_pending"`
 
@@ -75,20 +78,23 @@ func (r Report) Write(path string) error {
 
 // Table writes the report for people.
 func (r Report) Table(w io.Writer) error {
-	rows := [][]string{{"Step", "Result", "Seconds", "Told after answer", "Rows", "Databag while pending"}}
+	rows := [][]string{{"Step", "Result", "Seconds", "Told after answer", "Document after change", "Rows", "Databag while pending"}}
 	for _, s := range r.Steps {
-		row := []string{s.Name, "failed", strconv.FormatFloat(s.Seconds, 'f', 1, 64), "-", "-", "untouched"}
+		row := []string{s.Name, "failed", strconv.FormatFloat(s.Seconds, 'f', 1, 64), "-", "-", "-", "untouched"}
 		if s.Passed {
 			row[1] = "passed"
 		}
 		if s.PublishedAfterAnswerMS != nil {
 			row[3] = fmt.Sprintf("%d ms", *s.PublishedAfterAnswerMS)
 		}
+		if s.DocumentAfterChangeMS != nil {
+			row[4] = fmt.Sprintf("%d ms", *s.DocumentAfterChangeMS)
+		}
 		if s.Rows != nil {
-			row[4] = strconv.Itoa(*s.Rows)
+			row[5] = strconv.Itoa(*s.Rows)
 		}
 		if s.DatabagChangedWhilePending {
-			row[5] = "changed"
+			row[6] = "changed"
 		}
 		rows = append(rows, row)
 	}

@@ -24,6 +24,9 @@ type Stage interface {
 	ShowSecret(ctx context.Context, ref string, reveal bool) (control.Secret, error)
 	Cluster(ctx context.Context) (control.Cluster, error)
 	SetLoadBalancer(ctx context.Context, r control.LBChange) (control.LBSettings, error)
+	ApplyObjects(ctx context.Context, manifest string) ([]string, error)
+	DeleteObject(ctx context.Context, kind, name string) error
+	Events(ctx context.Context, object string) ([]control.Event, error)
 	Kill(ctx context.Context, target control.KillTarget, unit string) error
 	Shell(ctx context.Context, r control.ShellRequest, s control.Streams) (int, error)
 	Kubernetes() (http.RoundTripper, string)

@@ -42,6 +42,7 @@ func steps() []step {
 		{"kill-leader", "the leader's pod dies while a switch is pending", (*guide).killLeader},
 		{"address-moves", "the load balancer gives the Service another address", (*guide).addressMoves},
 		{"off", "back to the inside of the cluster", (*guide).off},
+		{"connections", "ConfigMaps and applications in every unit's document", (*guide).connections},
 	}
 }
 

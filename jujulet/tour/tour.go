@@ -151,9 +151,13 @@ func (g *guide) conclude(s step, took time.Duration, out outcome, err error) Ste
 	}
 	r := newStepReport(s.name, took, out.problems)
 	r.PublishedAfterAnswerMS, r.Rows, r.DatabagChangedWhilePending = out.delayMS, out.rows, out.moved
+	r.DocumentAfterChangeMS = out.followMS
 	result := "passed"
 	if out.delayMS != nil {
 		result += fmt.Sprintf(": told %d ms after the first answer", *out.delayMS)
+	}
+	if out.followMS != nil {
+		result += fmt.Sprintf(": every document followed within %d ms", *out.followMS)
 	}
 	if !r.Passed {
 		result = "FAILED: " + strings.Join(out.problems, "; ")

@@ -68,7 +68,7 @@ func none(*world)       {}
 func asIs(*Options)     {}
 func ptr[T any](v T) *T { return &v }
 
-func TestRun_SixStepsPass(t *testing.T) {
+func TestRun_AllStepsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := travel(t, none, asIs)
 		require.NoError(t, e.err)
@@ -76,12 +76,17 @@ func TestRun_SixStepsPass(t *testing.T) {
 		require.Equal(t, 2, e.downs, "once for what an earlier tour may have left, once at the end")
 		require.Equal(t, []string{"pod drawbridge-k8s/leader"}, e.world.kills)
 
-		rows := map[string]int{"deploy": 3, "loadbalancer": 3, "nodeport": 6, "kill-leader": 3, "address-moves": 3, "off": 3}
+		rows := map[string]int{"deploy": 3, "loadbalancer": 3, "nodeport": 6, "kill-leader": 3, "address-moves": 3, "off": 3, "connections": 3}
 		var names []string
 		for _, s := range e.report.Steps {
 			names = append(names, s.Name)
 			require.Equal(t, ptr(rows[s.Name]), s.Rows, s.Name)
 			require.False(t, s.DatabagChangedWhilePending)
+			if s.Name == "connections" {
+				require.Equal(t, ptr(int64(700)), s.DocumentAfterChangeMS)
+				continue
+			}
+			require.Nil(t, s.DocumentAfterChangeMS)
 			if s.Name == "deploy" {
 				require.Nil(t, s.PublishedAfterAnswerMS)
 				continue
@@ -100,6 +105,7 @@ func TestRun_SixStepsPass(t *testing.T) {
 		deploy := document["steps"].([]any)[0].(map[string]any)
 		require.Equal(t, map[string]any{
 			"name": "deploy", "passed": true, "seconds": deploy["seconds"], "published_after_answer_ms": nil, "rows": 3.0,
+			"document_after_change_ms":      nil,
 			"databag_changed_while_pending": false,
 		}, deploy)
 		_, err = os.Stat(filepath.Join(e.out, "tour.lock"))
@@ -145,6 +151,18 @@ func TestRun_BrokenPromises(t *testing.T) {
 			failed:  []string{"loadbalancer", "nodeport", "off"},
 			problem: "nothing was published; not done after 1m0s",
 		},
+		"a document follows too late": {
+			spoil:   func(w *world) { w.lags = 1500 * time.Millisecond },
+			steps:   []string{"connections"},
+			failed:  []string{"connections"},
+			problem: "the last document followed 2200 ms after the change, more than 2000 ms",
+		},
+		"nothing is told on the ConfigMap": {
+			spoil:   func(w *world) { w.untold = true },
+			steps:   []string{"connections"},
+			failed:  []string{"connections"},
+			problem: "ConfigMap/model-prediction has no Event ConnectionPropagating",
+		},
 		"a row is missing": {
 			spoil:   func(w *world) { w.rows = 2 },
 			steps:   []string{"nodeport"},
@@ -171,7 +189,7 @@ func TestRun_Interrupted(t *testing.T) {
 		e := travelUntil(t, 6*time.Second, none, asIs)
 		require.ErrorIs(t, e.err, context.Canceled)
 		require.False(t, e.report.Passed)
-		require.Equal(t, []string{"loadbalancer", "nodeport", "kill-leader", "address-moves", "off"}, e.report.Failed())
+		require.Equal(t, []string{"loadbalancer", "nodeport", "kill-leader", "address-moves", "off", "connections"}, e.report.Failed())
 		require.Equal(t, 2, e.downs)
 		require.Contains(t, e.story, "interrupted: the cluster is being removed")
 		_, err := os.Stat(filepath.Join(e.out, "tour.json"))

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,14 @@ type world struct {
 	told                         time.Duration
 	early, restless, lying, mute bool
 	rows                         int
+	// lags is how much later than it should a unit's document follows; untold keeps an Event from being made.
+	lags   time.Duration
+	untold bool
+	// document is the version in all documents; missing, that a connected ConfigMap is.
+	document string
+	listed   string
+	missing  bool
+	events   []control.Event
 
 	ctx     context.Context
 	begin   time.Time
@@ -118,8 +127,70 @@ func (w *world) Integrate(_ context.Context, a, _ string) (control.Relation, err
 	return control.Relation{}, nil
 }
 
+// ApplyObjects is the operator changing ConfigMaps; the units follow, the last one after 700 ms.
+func (w *world) ApplyObjects(_ context.Context, manifest string) ([]string, error) {
+	version := "3"
+	if strings.Contains(manifest, `"4"`) {
+		version = "4"
+	}
+	w.update(func() {
+		if w.listed == "" {
+			w.document = version
+			return
+		}
+		for i := range 3 {
+			delay := 500*time.Millisecond + time.Duration(i)*100*time.Millisecond
+			if i == 2 {
+				delay += w.lags
+			}
+			w.expect(delay, func() {
+				unit := fmt.Sprintf("%s/%d", bridgeApp, i)
+				w.document = version
+				w.commit("active", model.JournalWrite{Endpoint: peerEndpoint, Bag: unit, Key: keyApplied, Value: "{}"})
+				w.journal[len(w.journal)-1].Unit = unit
+			})
+		}
+		w.events = append(w.events, control.Event{Reason: "ConnectionChanged", Object: "StatefulSet/" + bridgeApp,
+			Message: "connected configmap {" + changedMap + "} has changed; updating configmeta"})
+		if !w.untold {
+			w.events = append(w.events, control.Event{Reason: "ConnectionPropagating", Object: "ConfigMap/" + changedMap,
+				Message: "connected to application {" + bridgeApp + "}; updating it"})
+		}
+	})
+	return nil, nil
+}
+
+func (w *world) DeleteObject(context.Context, string, string) error {
+	w.expect(time.Second, func() { w.missing = true })
+	return nil
+}
+
+func (w *world) Events(context.Context, string) ([]control.Event, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events), nil
+}
+
+// connq is the program in the workload.
+func (w *world) connq(r control.ShellRequest, s control.Streams) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	answer := map[string]string{
+		"get connections.clusters": backendApp, "get " + versionKey: w.document, "cluster " + bridgeApp + " mysql": w.clusterAddress(),
+	}[strings.Join(r.Command[1:], " ")]
+	if r.Unit == clientUnit && r.Command[1] == "get" {
+		answer = bridgeApp
+	}
+	fmt.Fprintln(s.Stdout, answer)
+	return 0
+}
+
 func (w *world) SetConfig(_ context.Context, r control.ConfigChange) error {
 	w.update(func() {
+		if names, ok := r.Set[mapsOption]; ok {
+			w.listed, w.missing = names, false
+			return
+		}
 		switch r.Set[modeOption] {
 		case modeOff:
 			w.service.Spec.Type, w.service.Status = corev1.ServiceTypeClusterIP, corev1.ServiceStatus{}
@@ -194,6 +265,9 @@ func (w *world) Status(context.Context) (model.Status, error) {
 			status := model.StatusValue{Status: "active"}
 			if name == bridgeApp && w.pending && !w.lying {
 				status.Status = "waiting"
+			}
+			if name == bridgeApp && w.missing {
+				status = model.StatusValue{Status: "blocked", Message: "connections: configmap " + deletedMap + " not found"}
 			}
 			a.Units[unit] = model.UnitStatus{Name: unit, Leader: i == 0, Idle: true, Workload: status, RawWorkload: status}
 		}
@@ -293,6 +367,9 @@ func (w *world) session(_ context.Context, l Login, address string, _ time.Durat
 }
 
 func (w *world) Shell(ctx context.Context, r control.ShellRequest, s control.Streams) (int, error) {
+	if r.Command[0] == connqPath {
+		return w.connq(r, s), nil
+	}
 	if r.Command[0] != control.BinaryInPod || (r.Unit != clientUnit && !r.Outside) {
 		return 1, errors.New("no such place")
 	}

@@ -41,9 +41,15 @@ const (
 //
 // It runs in network, mount and pid namespaces of its own, so that the fixed
 // ports and paths of a pod are free, and nothing is left behind.
-func TestProcess(t *testing.T) {
+func TestProcess(t *testing.T) { inNamespaces(t, "the watch, settled:", insideProcess) }
+
+// inNamespaces runs a test in a process of its own, in network, mount and pid namespaces, with the packed charm's
+// dispatch. measured has to be in what it prints.
+func inNamespaces(t *testing.T, measured string, test func(t *testing.T, program string)) {
+	t.Helper()
 	if dir := os.Getenv(insideVariable); dir != "" {
-		insideProcess(t, dir)
+		isolate(t)
+		test(t, filepath.Join(dir, "dispatch"))
 		return
 	}
 	if os.Geteuid() != 0 {
@@ -59,7 +65,7 @@ func TestProcess(t *testing.T) {
 
 	self, err := os.Executable()
 	require.NoError(t, err)
-	inside := exec.CommandContext(t.Context(), self, "-test.run=^TestProcess$", "-test.v", "-test.timeout=100s")
+	inside := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=100s")
 	inside.Env = append(os.Environ(), insideVariable+"="+dir)
 	inside.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL,
@@ -67,13 +73,12 @@ func TestProcess(t *testing.T) {
 	out, err = inside.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err)
-	require.Contains(t, string(out), "the watch, settled:", "it was measured")
+	require.Contains(t, string(out), measured, "it was measured")
 }
 
 // insideProcess is the test proper, process 1 of its namespaces.
 func insideProcess(t *testing.T, program string) {
-	isolate(t)
-	h := newHost(t, filepath.Join(program, "dispatch"))
+	h := newHost(t, program)
 	h.settle()
 	t.Run("false", func(t *testing.T) {
 		require.Equal(t, inModel+":6446", h.published()["endpoints"])

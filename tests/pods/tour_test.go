@@ -33,6 +33,7 @@ type reportedStep struct {
 	Passed                     bool    `json:"passed"`
 	Seconds                    float64 `json:"seconds"`
 	PublishedAfterAnswerMS     *int64  `json:"published_after_answer_ms"`
+	DocumentAfterChangeMS      *int64  `json:"document_after_change_ms"`
 	Rows                       *int    `json:"rows"`
 	DatabagChangedWhilePending bool    `json:"databag_changed_while_pending"`
 }
@@ -173,12 +174,18 @@ func testTour(t *testing.T, who account) *tourRun {
 			require.Nil(t, s.PublishedAfterAnswerMS, "no switch")
 			continue
 		}
+		if s.Name == "connections" {
+			require.NotNil(t, s.DocumentAfterChangeMS)
+			t.Logf("%s: %.1f s, every document followed within %d ms", s.Name, s.Seconds, *s.DocumentAfterChangeMS)
+			require.LessOrEqual(t, *s.DocumentAfterChangeMS, int64(2000))
+			continue
+		}
 		require.NotNil(t, s.PublishedAfterAnswerMS, s.Name)
 		t.Logf("%s: %.1f s, told %d ms after the first answer", s.Name, s.Seconds, *s.PublishedAfterAnswerMS)
 		require.GreaterOrEqual(t, *s.PublishedAfterAnswerMS, int64(0), s.Name)
 		require.LessOrEqual(t, *s.PublishedAfterAnswerMS, int64(2000), s.Name)
 	}
-	require.Equal(t, []string{"deploy", "loadbalancer", "nodeport", "kill-leader", "address-moves", "off"}, names)
+	require.Equal(t, []string{"deploy", "loadbalancer", "nodeport", "kill-leader", "address-moves", "off", "connections"}, names)
 	r.requireNothingLeft(t)
 	return r
 }

@@ -20,6 +20,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/drawbridge-k8s/drawbridge/connections"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster"
 	"github.com/drawbridge-k8s/drawbridge/tests/world"
 )
@@ -51,6 +52,11 @@ func TestLeastRights(t *testing.T) {
 	w.Answer(ports(lbFirst)...)
 	w.Notice(w.Leader())
 	require.Contains(t, w.Status(w.Leader()), "active loadbalancer")
+	w.ConfigMap("model-prediction", "model", "version", "3")
+	w.Config(connections.OptConfigMaps, "model-prediction")
+	w.Settle()
+	require.Contains(t, w.Status(w.Leader()), "active loadbalancer")
+	require.NotEmpty(t, w.Told(world.Gateway))
 	watchAll(t, w)
 
 	var documented []string
@@ -76,6 +82,9 @@ func watchAll(t *testing.T, w *world.World) {
 		},
 		"pods": func(seen func()) error {
 			return kube.WatchPods(ctx, world.Gateway, func(*corev1.Pod, bool) { seen() })
+		},
+		"configmap": func(seen func()) error {
+			return kube.WatchConfigMap(ctx, "model-prediction", func(string) { seen() })
 		},
 		"node": func(seen func()) error { return kube.WatchNode(ctx, "node-0", func(*corev1.Node) { seen() }) },
 	} {
@@ -133,7 +142,7 @@ func recordRights(w *world.World) (used func() []string) {
 		defer mu.Unlock()
 		resource, name := path.Base(r.URL.Path), ""
 		switch path.Base(path.Dir(r.URL.Path)) {
-		case "services", "pods", "nodes", "events":
+		case "services", "pods", "nodes", "events", "configmaps":
 			resource, name = path.Base(path.Dir(r.URL.Path)), resource
 		}
 		switch {
@@ -142,6 +151,8 @@ func recordRights(w *world.World) (used func() []string) {
 			if creates(r) {
 				seen["create "+resource] = true
 			}
+		case r.Method == http.MethodPost:
+			seen["create "+resource] = true
 		case r.Method != http.MethodGet:
 			seen[r.Method+" "+resource] = true
 		case r.URL.Query().Get("watch") != "":
