@@ -58,13 +58,14 @@ func newRoot(a *app) *cobra.Command {
 	)
 	addAll(root, groupMachine, newUp(a), newDown(a), newTour(a), newCluster(a), newShell(a), newKill(a), newSetLeader(a), newFire(a))
 	addAll(root, groupModel, newAddModel(a), newDestroyModel(a), newSwitch(a), newModelConfig(a))
+	addAll(root, groupModel, newOffer(a), newRemoveOffer(a), newConsume(a), newRemoveSAAS(a))
 	addAll(root, groupModel, newDeploy(a), newConfig(a), newIntegrate(a), newRemoveRelation(a), newScaleApplication(a),
 		newRemoveApplication(a), newTrust(a), newRun(a), newExec(a), newResolved(a))
 	addAll(root, groupModel, newRefresh(a), newAttachResource(a), newRemoveStorage(a))
 	addAll(root, groupObserve, newStorage(a), newShowStorage(a))
 	addAll(root, groupModel, newAddUnit(a), newRemoveUnit(a), newCancelTask(a), newSSH(a), newSCP(a),
 		newAddSecret(a), newUpdateSecret(a), newGrantSecret(a), newRevokeSecret(a), newRemoveSecret(a))
-	addAll(root, groupObserve, newModels(a), newShowModel(a), newWhoami(a), newControllers(a))
+	addAll(root, groupObserve, newModels(a), newShowModel(a), newWhoami(a), newControllers(a), newOffers(a), newFindOffers(a), newShowOffer(a))
 	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a), newVersion(a))
 	addAll(root, groupObserve, newOperations(a), newShowOperation(a), newActions(a), newShowAction(a), newSecrets(a), newShowSecret(a), newModelConstraints(a))
 	a.inModel(root)

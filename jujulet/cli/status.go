@@ -72,7 +72,7 @@ func (o *statusOptions) run(ctx context.Context, c *control.Client) error {
 			return err
 		}
 	}
-	if len(status.Applications) == 0 {
+	if len(status.Applications) == 0 && len(status.Remotes) == 0 {
 		if len(o.patterns) > 0 {
 			o.app.infof("Nothing matched specified filter%s.", strings.Repeat("s", min(1, len(o.patterns)-1)))
 		} else {

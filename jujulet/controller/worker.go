@@ -82,6 +82,7 @@ func (c *modelWorker) start(ctx context.Context, serve func(func() error)) {
 func (c *modelWorker) handler() http.Handler {
 	mux := http.NewServeMux()
 	c.operatorHandlers(mux)
+	c.offerHandlers(mux)
 	plain(c, mux, "model-config", c.getModelConfig)
 	plain(c, mux, "set-model-config", c.postModelConfig)
 	c.clusterHandlers(mux)

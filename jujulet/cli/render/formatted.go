@@ -12,11 +12,13 @@ import (
 
 // Status is the document of `juju status --format json|yaml`.
 type Status struct {
-	Model        Model                  `json:"model" yaml:"model"`
-	Machines     map[string]any         `json:"machines" yaml:"machines"`
-	Applications map[string]Application `json:"applications" yaml:"applications"`
-	Storage      *Storage               `json:"storage,omitempty" yaml:"storage,omitempty"`
-	Controller   Controller             `json:"controller" yaml:"controller"`
+	Model        Model                        `json:"model" yaml:"model"`
+	Machines     map[string]any               `json:"machines" yaml:"machines"`
+	Applications map[string]Application       `json:"applications" yaml:"applications"`
+	Remotes      map[string]RemoteApplication `json:"application-endpoints,omitempty" yaml:"application-endpoints,omitempty"`
+	Offers       map[string]Offer             `json:"offers,omitempty" yaml:"offers,omitempty"`
+	Storage      *Storage                     `json:"storage,omitempty" yaml:"storage,omitempty"`
+	Controller   Controller                   `json:"controller" yaml:"controller"`
 }
 
 // Model is the model's part of [Status].
@@ -103,6 +105,18 @@ func Formatted(s model.Status, o Options) Status {
 	for name, a := range s.Applications {
 		out.Applications[name] = o.application(s, a)
 	}
+	for name, r := range s.Remotes {
+		if out.Remotes == nil {
+			out.Remotes = map[string]RemoteApplication{}
+		}
+		out.Remotes[name] = o.remote(r)
+	}
+	for name, of := range s.Offers {
+		if out.Offers == nil {
+			out.Offers = map[string]Offer{}
+		}
+		out.Offers[name] = offer(of)
+	}
 	if o.Storage {
 		out.Storage = StorageDocument(s.Storage, o)
 	}
@@ -123,7 +137,7 @@ func (o Options) application(s model.Status, a model.ApplicationStatus) Applicat
 	for name := range a.Endpoints {
 		out.EndpointBindings[name] = defaultSpace
 	}
-	for _, r := range s.Relations {
+	for _, r := range shownRelations(s) {
 		for i, end := range r.Ends {
 			if end.App != a.Name {
 				continue

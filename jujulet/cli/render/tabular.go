@@ -42,13 +42,19 @@ const (
 // Tabular writes the status as `juju status` does: one section for the model and one each for what it has.
 func Tabular(w io.Writer, s model.Status, o Options) error {
 	sections := []*table{modelTable(s, o)}
+	if len(s.Remotes) > 0 {
+		sections = append(sections, remoteTable(s))
+	}
 	if len(s.Applications) > 0 {
 		sections = append(sections, applicationTable(s))
 		if units := unitTable(s); len(units.rows) > 1 {
 			sections = append(sections, units)
 		}
 	}
-	if o.Relations && len(s.Relations) > 0 {
+	if len(s.Offers) > 0 {
+		sections = append(sections, offerTable(s))
+	}
+	if o.Relations && len(shownRelations(s)) > 0 {
 		sections = append(sections, relationTable(s))
 	}
 	if o.Storage && len(s.Storage) > 0 {
@@ -163,7 +169,7 @@ func truncate(message string) string {
 
 func relationTable(s model.Status) *table {
 	t := newTable("Integration provider", "Requirer", "Interface", "Type", "Message")
-	relations := slices.Clone(s.Relations)
+	relations := shownRelations(s)
 	slices.SortStableFunc(relations, func(a, b model.RelationStatus) int {
 		pa, ra := ends(a)
 		pb, rb := ends(b)

@@ -4,7 +4,9 @@
 package render
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
@@ -26,6 +28,7 @@ type Unit struct {
 type UnitView struct {
 	RelationID      int                 `json:"relation-id" yaml:"relation-id"`
 	Endpoint        string              `json:"endpoint" yaml:"endpoint"`
+	CrossModel      bool                `json:"cross-model,omitempty" yaml:"cross-model,omitempty"`
 	RelatedEndpoint string              `json:"related-endpoint" yaml:"related-endpoint"`
 	ApplicationData map[string]string   `json:"application-data" yaml:"application-data"`
 	LocalUnit       *Member             `json:"local-unit,omitempty" yaml:"local-unit,omitempty"`
@@ -86,7 +89,7 @@ func views(s model.Status, r model.RelationStatus, app, unit string, o UnitOptio
 		}
 		other := r.Ends[len(r.Ends)-1-i]
 		view := UnitView{
-			RelationID: r.ID, Endpoint: end.Name, RelatedEndpoint: other.Name, ApplicationData: bag(r, other.App),
+			RelationID: r.ID, Endpoint: end.Name, CrossModel: r.Cross, RelatedEndpoint: other.Name, ApplicationData: bag(r, other.App),
 		}
 		if !o.App {
 			view.LocalUnit = &Member{slices.Contains(r.InScope, unit), bag(r, unit)}
@@ -101,10 +104,13 @@ func views(s model.Status, r model.RelationStatus, app, unit string, o UnitOptio
 
 func relatedUnits(s model.Status, r model.RelationStatus, app, self, only string) map[string]UnitData {
 	out := map[string]UnitData{}
-	for name := range s.Applications[app].Units {
+	for _, name := range append(slices.Collect(maps.Keys(r.Bags)), r.InScope...) {
 		inScope := slices.Contains(r.InScope, name)
-		data, known := r.Bags[name]
-		if name == self || (only != "" && name != only) || (!inScope && !known) {
+		data := r.Bags[name]
+		if of, _, unit := strings.Cut(name, "/"); !unit || of != app || name == self || (only != "" && name != only) {
+			continue
+		}
+		if _, known := s.Applications[app].Units[name]; !known && !r.Cross {
 			continue
 		}
 		if data == nil {
