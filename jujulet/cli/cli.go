@@ -67,10 +67,21 @@ type app struct {
 	state      string
 	model      string // [controller:][user/]model; "" is the current one
 	controller string
+	quiet      bool
 }
 
 // modelVariable names the model where no flag does, as for juju.
 const modelVariable = "JUJU_MODEL"
+
+// jujuFlags adds the flags that every verb of juju has.
+func (a *app) jujuFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "Show no informational output")
+	flags.BoolP("verbose", "v", false, noEffect)
+	_ = flags.MarkHidden("verbose")
+	ignoreBool(flags, "debug", "show-log")
+	ignoreString(flags, "logging-config")
+}
 
 // stateFolder returns the absolute path of the state folder.
 func (a *app) stateFolder() (string, error) {

@@ -27,6 +27,9 @@ import (
 
 // infof writes progress to standard error: a line, or lines that end as they say. Juju 3.6 does not double a line's end.
 func (a *app) infof(format string, args ...any) {
+	if a.quiet {
+		return
+	}
 	text := fmt.Sprintf(format, args...)
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"

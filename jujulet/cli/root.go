@@ -67,8 +67,9 @@ func newRoot(a *app) *cobra.Command {
 		newAddSecret(a), newUpdateSecret(a), newGrantSecret(a), newRevokeSecret(a), newRemoveSecret(a))
 	addAll(root, groupObserve, newModels(a), newShowModel(a), newWhoami(a), newControllers(a), newOffers(a), newFindOffers(a), newShowOffer(a))
 	addAll(root, groupObserve, newStatus(a), newShowUnit(a), newShowTask(a), newDebugLog(a), newWaitFor(a), newVersion(a))
-	addAll(root, groupObserve, newOperations(a), newShowOperation(a), newActions(a), newShowAction(a), newSecrets(a), newShowSecret(a), newModelConstraints(a))
+	addAll(root, groupObserve, newOperations(a), newShowOperation(a), newActions(a), newShowAction(a), newSecrets(a), newShowSecret(a), newModelConstraints(a), newShowApplication(a))
 	a.inModel(root)
+	a.jujuFlags(root)
 	addRefused(root)
 	refuseUnknownHelp(root)
 	return root

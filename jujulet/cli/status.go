@@ -49,6 +49,8 @@ func newStatus(a *app) *cobra.Command {
 	flags.BoolVar(&o.relations, "integrations", false, "The same as --relations")
 	flags.BoolVar(&o.storage, "storage", false, "Show the storage section")
 	flags.BoolVar(&o.utc, "utc", false, "Display timestamps in the UTC timezone")
+	ignoreBool(flags, "color", "no-color")
+	ignoreString(flags, "retry-count", "retry-delay")
 	o.format = formatFlag(flags, "tabular", "json", "yaml")
 	return cmd
 }

@@ -113,6 +113,11 @@ func (c *modelWorker) ensureApplication(app model.ApplicationStatus) error {
 	if _, err := c.ensureService(endpointsService(c.info.Name, app), nil); err != nil {
 		return err
 	}
+	if id := string(service.GetUID()); id != app.ProviderID {
+		if err := c.model.SetServiceID(app.Name, id); err != nil {
+			return err
+		}
+	}
 	if address := serviceAddress(service); address != "" && address != app.Address {
 		return c.model.SetServiceAddress(app.Name, address)
 	}

@@ -32,6 +32,8 @@ type appDoc struct {
 	// Files maps a file resource to the hash of its content.
 	Files   map[string]string `json:"files,omitempty"`
 	Address string            `json:"address,omitempty"`
+	// ServiceID is the uid of its Service.
+	ServiceID string `json:"service-id,omitempty"`
 	// Token is in the name that other models know the application by.
 	Token  string    `json:"token,omitempty"`
 	Leader string    `json:"leader,omitempty"`

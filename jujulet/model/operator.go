@@ -49,6 +49,18 @@ func (m *Model) SetServiceAddress(app, address string) error {
 	})
 }
 
+// SetServiceID reports the uid of the application's Service.
+func (m *Model) SetServiceID(app, id string) error {
+	return m.update(func(t *txn) error {
+		a, err := t.app(app)
+		if err != nil {
+			return err
+		}
+		a.ServiceID = id
+		return put(t, bucketApps, a.Name, a)
+	})
+}
+
 // Resolve resolves the failed hook of a unit: ResolveRetry runs it now,
 // ResolveSkip takes it for successful.
 func (m *Model) Resolve(unit string, mode ResolveMode) error {

@@ -61,7 +61,7 @@ func (t *txn) appStatus(a *appDoc) (ApplicationStatus, error) {
 	}
 	s := ApplicationStatus{
 		Name: a.Name, Life: a.Life, Scale: a.Scale, Charm: charmURL(c, a.CharmRev), CharmRev: a.CharmRev,
-		CharmVersion: a.Modified, CharmHash: a.Charm, CharmName: c.Meta.Name, Address: a.Address, Trust: a.Trust,
+		CharmVersion: a.Modified, CharmHash: a.Charm, CharmName: c.Meta.Name, Address: a.Address, ProviderID: a.ServiceID, Trust: a.Trust,
 		Resources: a.Resources, Leader: a.leader(t.now), Endpoints: c.Meta.Endpoints,
 		Containers: c.Meta.Containers, Units: map[string]UnitStatus{}, Config: configValues(a, c),
 	}

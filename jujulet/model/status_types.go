@@ -32,15 +32,17 @@ type ApplicationStatus struct {
 	// CharmVersion counts the changes of charm and resources, from 1.
 	CharmVersion int `json:"charm-version"`
 	// CharmHash names the archive; it changes with a refresh.
-	CharmHash string            `json:"charm-hash"`
-	CharmName string            `json:"charm-name"`
-	Base      Base              `json:"base"`
-	Version   string            `json:"version,omitempty"` // application-version-set
-	Status    StatusValue       `json:"status"`            // as displayed
-	Address   string            `json:"address,omitempty"`
-	Trust     bool              `json:"trust"`
-	Resources map[string]string `json:"resources,omitempty"`
-	Leader    string            `json:"leader,omitempty"`
+	CharmHash string      `json:"charm-hash"`
+	CharmName string      `json:"charm-name"`
+	Base      Base        `json:"base"`
+	Version   string      `json:"version,omitempty"` // application-version-set
+	Status    StatusValue `json:"status"`            // as displayed
+	Address   string      `json:"address,omitempty"`
+	// ProviderID is the uid of the application's Service.
+	ProviderID string            `json:"provider-id,omitempty"`
+	Trust      bool              `json:"trust"`
+	Resources  map[string]string `json:"resources,omitempty"`
+	Leader     string            `json:"leader,omitempty"`
 	// Endpoints are the charm's endpoints, juju-info not included.
 	Endpoints map[string]Endpoint `json:"endpoints"`
 	// Containers are the workload containers, by name.

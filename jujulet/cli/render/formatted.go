@@ -54,6 +54,7 @@ type Application struct {
 	CharmName        string                `json:"charm-name" yaml:"charm-name"`
 	CharmRev         int                   `json:"charm-rev" yaml:"charm-rev"`
 	Scale            int                   `json:"scale,omitempty" yaml:"scale,omitempty"`
+	ProviderID       string                `json:"provider-id,omitempty" yaml:"provider-id,omitempty"`
 	Address          string                `json:"address,omitempty" yaml:"address,omitempty"`
 	Exposed          bool                  `json:"exposed" yaml:"exposed"`
 	Life             string                `json:"life,omitempty" yaml:"life,omitempty"`
@@ -126,13 +127,14 @@ func Formatted(s model.Status, o Options) Status {
 func (o Options) application(s model.Status, a model.ApplicationStatus) Application {
 	out := Application{
 		Charm: a.Charm, CharmOrigin: "local", CharmName: a.CharmName, CharmRev: a.CharmRev, Scale: a.Scale,
-		Address: a.Address, Life: life(a.Life), Status: o.value(a.Status), Version: a.Version,
+		ProviderID: a.ProviderID, Address: a.Address, Life: life(a.Life), Status: o.value(a.Status), Version: a.Version,
 		EndpointBindings: map[string]string{"": defaultSpace},
 		Relations:        map[string][]Related{},
 		Units:            map[string]UnitStatus{},
 	}
 	if a.Base.Name != "" {
-		out.Base = &Base{a.Base.Name, a.Base.Channel}
+		// Juju 3.6: the risk is left out if it is stable.
+		out.Base = &Base{a.Base.Name, strings.TrimSuffix(a.Base.Channel, "/stable")}
 	}
 	for name := range a.Endpoints {
 		out.EndpointBindings[name] = defaultSpace

@@ -66,7 +66,7 @@ func ShowUnit(s model.Status, unit string, o UnitOptions) (name string, out Unit
 			continue
 		}
 		out = Unit{
-			WorkloadVersion: u.Version, OpenedPorts: u.Ports, Charm: a.Charm, Leader: u.Leader, Life: life(u.Life),
+			WorkloadVersion: u.Version, OpenedPorts: u.Ports, Charm: a.Charm, Leader: u.Leader, Life: string(u.Life),
 			ProviderID: podName(u.Name), Address: u.Pod.Address,
 		}
 		if out.OpenedPorts == nil {
@@ -126,4 +126,30 @@ func bag(r model.RelationStatus, owner string) map[string]string {
 		return data
 	}
 	return map[string]string{}
+}
+
+// ApplicationInfo is one application in the document of `juju show-application`.
+type ApplicationInfo struct {
+	Charm            string            `json:"charm,omitempty" yaml:"charm,omitempty"`
+	Base             string            `json:"base,omitempty" yaml:"base,omitempty"`
+	Constraints      struct{}          `json:"constraints" yaml:"constraints,omitempty"`
+	Principal        bool              `json:"principal" yaml:"principal"`
+	Exposed          bool              `json:"exposed" yaml:"exposed"`
+	Remote           bool              `json:"remote" yaml:"remote"`
+	Life             string            `json:"life,omitempty" yaml:"life,omitempty"`
+	EndpointBindings map[string]string `json:"endpoint-bindings,omitempty" yaml:"endpoint-bindings,omitempty"`
+}
+
+// ShowApplication returns the document of one application. Juju 3.6: it names the charm, not its URL.
+func ShowApplication(a model.ApplicationStatus) ApplicationInfo {
+	out := ApplicationInfo{
+		Charm: a.CharmName, Principal: true, Life: string(a.Life), EndpointBindings: map[string]string{"": defaultSpace},
+	}
+	if a.Base.Name != "" {
+		out.Base = a.Base.Name + "@" + strings.TrimSuffix(a.Base.Channel, "/stable")
+	}
+	for name := range a.Endpoints {
+		out.EndpointBindings[name] = defaultSpace
+	}
+	return out
 }

@@ -35,8 +35,9 @@ class TestModel(InModel):
         self.assertNotEqual(status.controller.timestamp, '')
         app = status.apps['testapp']
         self.assertEqual((app.charm_name, app.charm_origin, app.charm_rev, app.exposed), ('testapp', 'local', 0, False))
-        self.assertEqual((app.base.name, app.base.channel), ('ubuntu', '22.04/stable'))
+        self.assertEqual((app.base.name, app.base.channel), ('ubuntu', '22.04'))
         self.assertEqual((app.scale, app.version, app.app_status.current), (1, '1.2.3', 'active'))
+        self.assertRegex(app.provider_id, r'^[0-9a-f]{8}-[0-9a-f-]{27}$')
         self.assertRegex(app.address, r'^10\.152\.183\.\d+$')
         self.assertEqual(app.endpoint_bindings, {'': 'alpha', 'db': 'alpha'})
         self.assertEqual([(r.related_app, r.interface, r.scope) for r in app.relations['db']], [('db', 'demo', 'global')])
@@ -129,7 +130,7 @@ class TestModel(InModel):
     def test_show_unit(self):
         info = self.juju.show_unit('testapp/0')
         self.assertEqual((info.charm, info.leader, info.workload_version), ('local:testapp-0', True, '1.2.3'))
-        self.assertEqual((info.opened_ports, info.provider_id), ([], 'testapp-0'))
+        self.assertEqual((info.opened_ports, info.provider_id, info.life), ([], 'testapp-0', 'alive'))
         (relation,) = info.relation_info
         self.assertEqual((relation.endpoint, relation.related_endpoint, relation.cross_model), ('db', 'db', False))
         self.assertEqual(relation.app_data, {'endpoint': 'basics.example:5432'})
