@@ -3,6 +3,8 @@
 """Units, charms, relations and applications that come and go; user secrets; temp_model."""
 
 import os
+import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -29,13 +31,22 @@ class TestChanges(InModel):
         self.juju.cli('scale-application', 'testapp', '1')
         self.until(lambda s: sorted(s.apps['testapp'].units) == ['testapp/0'])
 
+    def test_2_refresh(self):
+        with tempfile.TemporaryDirectory(dir=CHARMS.parent) as folder:
+            changed = pathlib.Path(folder, 'testapp')
+            shutil.copytree(CHARMS / 'testapp', changed)
+            (changed / 'revision-note').write_text('second\n')
+            self.juju.refresh('testapp', path=changed)
+            self.until(lambda s: s.apps['testapp'].charm_rev == 1)
+        self.assertIn('upgraded to second', self.juju.debug_log())
+
     def test_3_remove_relation(self):
         self.juju.remove_relation('testapp', 'db')
         status = self.until(lambda s: not s.apps['testapp'].relations)
         self.assertEqual(status.apps['db'].relations, {})
 
     def test_4_remove_application(self):
-        self.juju.remove_application('testapp', 'db')
+        self.juju.remove_application('testapp', 'db', destroy_storage=True)
         self.juju.wait(lambda s: not s.apps, delay=0.2, successes=1)
 
 

@@ -48,6 +48,13 @@ class TestModel(InModel):
         self.assertRegex(unit.address, r'^10\.1\.\d+\.\d+$')
         self.assertEqual(status.apps['db'].units['db/0'].open_ports, ['5432/tcp'])
 
+    def test_status_storage(self):
+        storage = self.juju.status().storage
+        info = storage.storage['data/0']
+        self.assertEqual((info.kind, info.status.current), ('filesystem', 'attached'))
+        self.assertEqual(info.attachments.units['db/0'].location, '/srv/data')
+        self.assertEqual([f.storage for f in storage.filesystems.values()], ['data/0'])
+
     def test_show_model(self):
         info = self.juju.show_model()
         self.assertEqual((info.short_name, info.model_type, info.is_controller, info.life), ('basics', 'caas', False, 'alive'))
