@@ -198,7 +198,10 @@ func (b *rootBuilder) overlay(lower, target string) error {
 	options := ",upperdir=" + escape.Replace(upper) + ",workdir=" + escape.Replace(work)
 	if b.rootless != nil {
 		options += ",userxattr"
-		if skeleton := filepath.Join(b.rootless.Skeleton, lower); isFolder(skeleton) {
+		switch skeleton := filepath.Join(b.rootless.Skeleton, lower); {
+		case isOpaque(skeleton): // the kernel does not ask that of the root of a layer
+			layers = escape.Replace(skeleton)
+		case isFolder(skeleton):
 			layers = escape.Replace(skeleton) + ":" + layers
 		}
 	}

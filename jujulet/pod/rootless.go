@@ -4,6 +4,7 @@
 package pod
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -56,6 +57,9 @@ func (b *rootBuilder) rootlessFolder(source, target string, mounts []mountPoint)
 		return nil
 	}
 	entries, err := os.ReadDir(source)
+	if errors.Is(err, os.ErrPermission) {
+		return nil // empty, as folders are that this user may not read
+	}
 	if err != nil {
 		b.warnings = append(b.warnings, fmt.Sprintf("%s is empty in pods: %v", source, err))
 		return nil

@@ -134,3 +134,10 @@ func (s *skeleton) file(path string, e os.DirEntry) error {
 	}
 	return nil
 }
+
+// isOpaque tells whether a folder of the skeleton hides the machine's.
+func isOpaque(path string) bool {
+	var value [1]byte
+	n, err := unix.Getxattr(path, opaqueAttribute, value[:])
+	return err == nil && n == 1 && value[0] == 'y'
+}

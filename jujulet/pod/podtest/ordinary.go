@@ -41,7 +41,7 @@ func MainTwice(m *testing.M) int {
 func Ordinary() bool { return os.Getenv(ordinaryFolder) != "" }
 
 // Mounted returns a folder of root's on a file system of its own, which the ordinary user finds on the machine: in it are
-// deep/file, with the text "host", and private/file, which only root may read.
+// deep/file, with the text "host", and private/file and closed/file, which only root may read; closed/inner is a mount.
 func Mounted() string { return filepath.Join(os.Getenv(ordinaryFolder), "mounted") }
 
 // runOrdinary runs this program again with no right but those of an ordinary user. It gets a copy, as what go test has built
@@ -102,11 +102,15 @@ func dropRights(folder string) error {
 	if err := unix.Mount("tmpfs", mounted, "tmpfs", 0, "mode=755"); err != nil {
 		return fmt.Errorf("cannot mount: %w", err)
 	}
-	for name, mode := range map[string]os.FileMode{"deep": 0o755, "private": 0o700} {
+	for name, mode := range map[string]os.FileMode{"deep": 0o755, "private": 0o700, "closed": 0o700} {
 		file := filepath.Join(mounted, name, "file")
 		if err := errors.Join(os.Mkdir(filepath.Dir(file), mode), os.WriteFile(file, []byte("host"), 0o644)); err != nil {
 			return err
 		}
+	}
+	inner := filepath.Join(mounted, "closed/inner")
+	if err := errors.Join(os.Mkdir(inner, 0o755), unix.Mount("tmpfs", inner, "tmpfs", 0, "mode=755")); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
 	}
 	cmd := exec.Command(filepath.Join(folder, "tests"), os.Args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

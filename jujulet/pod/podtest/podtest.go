@@ -132,6 +132,7 @@ func watch(c *pod.Cluster) *traces {
 	t := &traces{processes: map[string]bool{}}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	t.look(c.PID())
 	for {
 		select {
 		case <-c.Done():
