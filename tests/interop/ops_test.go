@@ -55,13 +55,16 @@ func requireOrder(t *testing.T, events []string, wanted ...string) {
 func TestOps(t *testing.T) {
 	c := newCluster(t, "ops")
 	charm := pythonCharm(t, opsSurface)
-	c.must("deploy", charm, owner, "-n", "2", "--resource", "work-image=host")
+	c.must("deploy", charm, owner, "--resource", "work-image=host")
 	c.must("deploy", charm, observer, "--resource", "work-image=host", "--config", "count=1")
+	c.settled("active", owner+"/0") // so that it leads
+	c.must("scale-application", owner, "2")
 	c.settled("active", owner+"/0", owner+"/1", observer+"/0")
 
 	t.Run("life", c.opsLife)
 	t.Run("config and peers", c.opsConfig)
 	t.Run("relations and secrets", c.opsRelations)
+	t.Run("secrets of the model and of the unit", c.opsSecrets)
 	t.Run("deferral", c.opsDeferral)
 	t.Run("actions", c.opsActions)
 	t.Run("pebble", c.opsPebble)
@@ -134,13 +137,31 @@ func (c *cluster) opsRelations(t *testing.T) {
 
 	t.Log("a new revision of the secret")
 	results := c.run(owner+"/0", "revise", "token=second")
-	require.Equal(t, "shared", results["info"])
+	require.Equal(t, "shared daily True of the relation side", results["info"])
 	c.awaitSeen(observer+"/0", "secret_changed theirs")
 	require.Equal(t, []string{"first", "first>second>second"}, into[[]string](t, c.run(observer+"/0", "report"), "tokens"))
 	c.awaitSeen(owner+"/0", "secret_remove shared 1")
 	c.settled("active", owner+"/0", observer+"/0")
 	info := c.must("exec", "--unit", owner+"/0", "--", "secret-info-get", "--label", "shared", "--format", "json")
 	require.Contains(t, info, `"revision":2`)
+}
+
+func (c *cluster) opsSecrets(t *testing.T) {
+	c = c.within(t)
+	uri := strings.TrimSpace(c.must("add-secret", "pass", "token=open sesame"))
+	c.must("grant-secret", "pass", observer)
+	c.until(observer+"/0", "config_changed", func() { c.must("config", observer, "token="+uri) })
+	require.Equal(t, "open sesame", c.run(observer+"/0", "report")["token"])
+	c.until(observer+"/0", "secret_changed None", func() { c.must("update-secret", "pass", "token=close sesame") })
+	report := c.run(observer+"/0", "report")
+	require.Equal(t, "close sesame", report["token"])
+	tokens := into[[]string](t, report, "tokens")
+	require.Equal(t, "open sesame>close sesame>close sesame", tokens[len(tokens)-1])
+
+	c.until(owner+"/0", "secret_expired short 1", func() { c.run(owner+"/0", "expire") })
+	c.settled("active", owner+"/0")
+	_, _, code := c.jujulet("exec", "--unit", owner+"/0", "--", "secret-info-get", "--label", "short")
+	require.NotZero(t, code, "its only revision is removed")
 }
 
 // linkData is what the observer has seen of a databag of the owner.

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-only
 """All that a charm on ops does, in one, and what came of it in the action `report`."""
 
+import datetime
 import io
 import json
 import logging
@@ -41,6 +42,7 @@ class SurfaceCharm(ops.CharmBase):
             "link_relation_changed": self._on_link_changed,
             "secret_changed": self._on_secret_changed,
             "secret_remove": self._on_secret_remove,
+            "secret_expired": self._on_secret_remove,
             "work_pebble_ready": self._on_pebble_ready,
             "collect_unit_status": self._on_unit_status,
             "collect_app_status": self._on_app_status,
@@ -87,7 +89,7 @@ class SurfaceCharm(ops.CharmBase):
         event.relation.data[self.unit]["address"] = str(self.model.get_binding(event.relation).network.bind_address)
         if not self.unit.is_leader():
             return
-        secret = self.app.add_secret({"token": "first"}, label=LABEL, description="of the relation side")
+        secret = self.app.add_secret({"token": "first"}, label=LABEL, description="of the relation side", rotate=ops.SecretRotate.DAILY)
         secret.grant(event.relation)
         event.relation.data[self.app].update({"secret": secret.id, "greeting": self.config["greeting"]})
 
@@ -114,7 +116,7 @@ class SurfaceCharm(ops.CharmBase):
         after = event.secret.get_content(refresh=True)["token"]
         self._stored.tokens.append(f"{before}>{peeked}>{after}")
 
-    def _on_secret_remove(self, event: ops.SecretRemoveEvent):
+    def _on_secret_remove(self, event: ops.SecretRemoveEvent | ops.SecretExpiredEvent):
         event.remove_revision()
 
     # Pebble.
@@ -214,7 +216,9 @@ class SurfaceCharm(ops.CharmBase):
     def _on_report(self, event: ops.ActionEvent):
         peers = self.model.get_relation("crew")
         crew = {unit.name: peers.data[unit].get("greeting", "") for unit in sorted(peers.units | {self.unit}, key=str)}
+        token = self.config.get("token")
         event.set_results({
+            "token": self.model.get_secret(id=token).get_content()["token"] if token else "",
             "events": json.dumps(list(self._stored.events)),
             "deferred": str(self._stored.deferred),
             "seen": json.dumps(dict(self._stored.seen)),
@@ -242,7 +246,17 @@ class SurfaceCharm(ops.CharmBase):
     def _on_revise(self, event: ops.ActionEvent):
         secret = self.model.get_secret(label=LABEL)
         secret.set_content({"token": event.params["token"]})
-        event.set_results({"was": secret.peek_content()["token"], "info": secret.get_info().label})
+        info = secret.get_info()
+        event.set_results({
+            "was": secret.peek_content()["token"],
+            "info": f"{info.label} {info.rotation.value} {info.rotates is not None} {info.description}",
+        })
+
+    def _on_expire(self, event: ops.ActionEvent):
+        self.unit.add_secret(
+            {"token": "soon gone"}, label="short",
+            expire=datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3),
+        )
 
     def _on_kube(self, event: ops.ActionEvent):
         client = lightkube.Client(field_manager=self.app.name)
