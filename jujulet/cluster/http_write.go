@@ -179,6 +179,10 @@ func (c *call) put() error {
 	if err != nil {
 		return err
 	}
+	// Whether there is such an object comes after whether the request makes sense.
+	if n := obj.GetName(); n != "" && n != t.name {
+		return nameMismatch(n, t.name)
+	}
 	out, err := c.update(t, true, func(Object) (Object, error) { return obj, nil })
 	if err != nil {
 		return err

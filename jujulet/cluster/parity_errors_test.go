@@ -72,7 +72,7 @@ func TestParity_Errors(t *testing.T) {
 		{"name mismatch", []step{
 			exists,
 			{do: raw(http.MethodPatch, services+"/other?fieldManager=m", mediaApply, simple), want: "400 reason=BadRequest", says: "does not match the name on the URL"},
-			{do: raw(http.MethodPut, services+"/other", mediaJSON, simple), want: "404"},
+			{do: raw(http.MethodPut, services+"/other", mediaJSON, simple), want: "400 reason=BadRequest", says: "does not match the name on the URL"},
 			{do: put(service("ClusterIP", set("metadata.namespace", "elsewhere"))), want: "400 reason=BadRequest", says: "does not match the namespace sent on the request"},
 		}},
 		{"managed fields in an apply", []step{

@@ -74,6 +74,8 @@ func realServer(t *testing.T, w *world, base string) {
 	require.Equal(t, http.StatusCreated, r.code, r.text)
 	w.namespace = str(r.body, "metadata", "name")
 	t.Cleanup(func() {
+		// The numbers of node ports are the whole server's: they are given back before the namespace goes.
+		w.send(t, "DELETE", "/api/v1/namespaces/"+w.namespace+"/services", "", "")
 		w.send(t, "DELETE", "/api/v1/namespaces/"+w.namespace, "", "")
 	})
 }
@@ -147,7 +149,15 @@ func tell(t *testing.T, rows []story) {
 			t.Parallel()
 			w := newWorld(t)
 			for i, s := range row.steps {
-				w.check(t, fmt.Sprintf("step %d", i+1), s, s.do(t, w))
+				where := fmt.Sprintf("step %d", i+1)
+				if d, ok := differences[t.Name()+" "+where]; ok && w.embedded == nil {
+					t.Logf("%s: accepted difference: %s", where, d.why)
+					r := s.do(t, w)
+					require.NotEmpty(t, misfits(s.want, w.look(r)), "%s: the difference is gone: take it out of differences", where)
+					w.check(t, where, step{want: d.want}, r)
+					continue
+				}
+				w.check(t, where, s, s.do(t, w))
 			}
 		})
 	}
@@ -156,16 +166,25 @@ func tell(t *testing.T, rows []story) {
 func (w *world) check(t *testing.T, where string, s step, r reply) {
 	t.Helper()
 	seen := w.look(r)
-	for _, word := range strings.Fields(s.want) {
+	require.Empty(t, misfits(s.want, seen), "%s\nseen: %s\nanswer: %s", where, line(seen), r.text)
+	if s.says != "" {
+		require.Contains(t, str(r.body, "message"), s.says, "%s\nseen: %s", where, line(seen))
+	}
+}
+
+// misfits are the words of want that were not seen.
+func misfits(want string, seen map[string]string) []string {
+	var out []string
+	for _, word := range strings.Fields(want) {
 		key, value, pair := strings.Cut(word, "=")
 		if !pair {
 			key, value = "code", word
 		}
-		require.Equal(t, value, seen[key], "%s: %s\nseen: %s\nanswer: %s", where, key, line(seen), r.text)
+		if seen[key] != value {
+			out = append(out, fmt.Sprintf("%s: wanted %q, seen %q", key, value, seen[key]))
+		}
 	}
-	if s.says != "" {
-		require.Contains(t, str(r.body, "message"), s.says, "%s\nseen: %s", where, line(seen))
-	}
+	return out
 }
 
 func line(words map[string]string) string {

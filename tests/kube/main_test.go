@@ -4,7 +4,6 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -53,16 +52,18 @@ func run(m *testing.M) int {
 // build builds the servers; the first time takes minutes, later ones come from Go's cache.
 func build(folder string) error {
 	began := time.Now()
-	fmt.Printf("building kube-apiserver and kube-controller-manager %s (some minutes when it is the first time)\n", version)
+	fmt.Printf("building etcd, kube-apiserver and kube-controller-manager %s (some minutes when it is the first time)\n", version)
 	stamp := "k8s.io/component-base/version."
-	cmd := exec.Command("go", "build", "-o", folder+string(filepath.Separator),
-		"-ldflags", fmt.Sprintf("-s -w -X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=36", stamp, version),
-		"k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kube-controller-manager")
-	cmd.Dir = "servers"
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("cannot build the servers: %w\n%s", err, out.Bytes())
+	flags := fmt.Sprintf("-s -w -X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=36", stamp, version)
+	for name, pkg := range map[string]string{
+		"etcd": "go.etcd.io/etcd/server/v3", "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+		"kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+	} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(folder, name), "-ldflags", flags, pkg)
+		cmd.Dir = "servers"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("cannot build %s: %w\n%s", name, err, out)
+		}
 	}
 	fmt.Printf("built in %.0f s\n", time.Since(began).Seconds())
 	return nil

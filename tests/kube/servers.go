@@ -101,10 +101,6 @@ func (s *Servers) Close() error {
 func (s *Servers) path(name string) string { return filepath.Join(s.folder, name) }
 
 func (s *Servers) startEtcd(ctx context.Context) error {
-	program, err := exec.LookPath("etcd")
-	if err != nil {
-		return errors.New("cannot find etcd: install the package etcd-server")
-	}
 	client, err := freePort()
 	if err != nil {
 		return err
@@ -114,7 +110,7 @@ func (s *Servers) startEtcd(ctx context.Context) error {
 		return err
 	}
 	s.etcd = "http://127.0.0.1:" + client
-	if err := s.spawn(program, "etcd",
+	if err := s.spawn("etcd",
 		"--data-dir", s.path("etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls", s.etcd, "--advertise-client-urls", s.etcd,
 		"--listen-peer-urls", "http://127.0.0.1:"+peer, "--initial-advertise-peer-urls", "http://127.0.0.1:"+peer,
@@ -149,7 +145,7 @@ func (s *Servers) startAPI(ctx context.Context) error {
 	if err := writeKey(s.path("accounts.key")); err != nil {
 		return err
 	}
-	if err := s.spawn(filepath.Join(s.binaries, "kube-apiserver"), "kube-apiserver",
+	if err := s.spawn("kube-apiserver",
 		"--etcd-servers", s.etcd, "--secure-port", port, "--bind-address", "127.0.0.1", "--cert-dir", s.folder,
 		"--endpoint-reconciler-type", "none", // there is no address of it that pods could reach
 		"--service-cluster-ip-range", "10.152.183.0/24", "--service-node-port-range", "30000-32767",
@@ -195,7 +191,7 @@ func (s *Servers) startControllers(ctx context.Context) error {
 	if err := os.WriteFile(s.path("kubeconfig"), s.Kubeconfig(), 0o600); err != nil {
 		return err
 	}
-	if err := s.spawn(filepath.Join(s.binaries, "kube-controller-manager"), "kube-controller-manager",
+	if err := s.spawn("kube-controller-manager",
 		"--kubeconfig", s.path("kubeconfig"), "--secure-port", port, "--bind-address", "127.0.0.1", "--cert-dir", s.path("controllers"),
 		"--leader-elect=false", "--use-service-account-credentials=false",
 		"--service-account-private-key-file", s.path("accounts.key"), "--root-ca-file", s.CAFile, "-v", "0"); err != nil {
@@ -224,13 +220,13 @@ func (s *Servers) Kubeconfig() []byte {
 }
 
 // spawn starts a server whose output goes to a file; it dies with this process.
-func (s *Servers) spawn(program, name string, args ...string) error {
+func (s *Servers) spawn(name string, args ...string) error {
 	log, err := os.Create(s.path(name + ".log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	p := &process{name: name, cmd: exec.Command(program, args...), log: log.Name(), done: make(chan struct{})}
+	p := &process{name: name, cmd: exec.Command(filepath.Join(s.binaries, name), args...), log: log.Name(), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = s.folder, log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
