@@ -10,7 +10,7 @@ VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo dev)
 OUT := out
 STATICCHECK := go tool -modfile=go.tool.mod staticcheck
 
-.PHONY: help run test test-conformance test-interop build charm charms lint race update tidy clean preflight
+.PHONY: help run test test-conformance test-interop test-kube build charm charms lint race update tidy clean preflight
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test: preflight build charms ## Run every check and test
 
 test-interop: preflight ## Run others' charms and tools, from PyPI, on jujulet
 	go test -count=1 -v -timeout 15m ./tests/interop
+
+test-kube: ## Hold the embedded Kubernetes API and a real one to the same table
+	go test -count=1 -v -timeout 40m ./tests/kube
 
 test-conformance: ## Hold jujulet against Juju's own hook tool and charm library
 	cd tests/conformance && go test -mod=mod -count=1 -timeout 15m

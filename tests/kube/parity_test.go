@@ -19,8 +19,12 @@ func TestParity(t *testing.T) {
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "PARITY_SERVER="+servers.URL, "PARITY_TOKEN="+servers.Token, "PARITY_CA="+servers.CAFile)
 	out, err := cmd.CombinedOutput()
+	for _, line := range regexp.MustCompile(`(?m)^.*(--- SKIP: |accepted difference: ).*$`).FindAll(out, -1) {
+		t.Logf("%s", line)
+	}
 	stories := len(regexp.MustCompile(`(?m)^ {4,}--- PASS: `).FindAll(out, -1))
 	t.Logf("%d stories passed on %s", stories, servers.Version)
+	require.Equal(t, version, servers.Version)
 	require.NoError(t, err, "%s", out)
 	require.Greater(t, stories, 50, "%s", out)
 }
