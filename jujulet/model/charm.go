@@ -98,9 +98,7 @@ func checkFormat(c *Charm) error {
 	case len(c.Meta.Containers) > 0:
 		return errf(Invalid, "containers without a manifest.yaml not valid")
 	case len(c.Meta.Assumes) > 0:
-		return errf(Invalid, "assumes without a manifest.yaml not valid")
-	case c.Meta.CharmUser != "":
-		return errf(Invalid, "charm-user without a manifest.yaml not valid")
+		return errf(Invalid, "assumes in metadata v1 not valid")
 	}
 	return nil
 }

@@ -4,21 +4,31 @@
 package model
 
 import (
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 )
 
+// featurePattern is "juju", or "juju >= 3.6"; what it names need not be known.
+var featurePattern = regexp.MustCompile(`^\s*([a-z][a-z0-9-]*?[a-z0-9]+|[a-z])\s*(?:(>=|<)\s*(\S+)\s*)?$`)
+
+var versionPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}(-[a-z]+[0-9.]*)?$`)
+
 // assumesUnmet returns the first expression that this runner does not satisfy,
-// as text; the error is about the form.
+// as text; the error is about the form, in Juju's words.
 func assumesUnmet(list []any) (string, error) {
-	for _, e := range list {
+	first := ""
+	for i, e := range list {
 		unmet, err := assumeUnmet(e)
-		if err != nil || unmet != "" {
-			return unmet, err
+		if err != nil {
+			return "", errf(Invalid, "parsing expression %d in top level \"assumes\" block: %v", i+1, err)
+		}
+		if first == "" {
+			first = unmet
 		}
 	}
-	return "", nil
+	return first, nil
 }
 
 func assumeUnmet(e any) (string, error) {
@@ -26,48 +36,55 @@ func assumeUnmet(e any) (string, error) {
 	case string:
 		return featureUnmet(v)
 	case map[string]any:
-		all, hasAll := v["all-of"].([]any)
-		some, hasAny := v["any-of"].([]any)
-		switch {
-		case len(v) == 1 && hasAll:
-			return assumesUnmet(all)
-		case len(v) == 1 && hasAny:
-			return anyUnmet(some)
+		for _, kind := range []string{"any-of", "all-of"} {
+			if sub, ok := v[kind]; ok && len(v) == 1 {
+				return blockUnmet(kind, sub)
+			}
 		}
-		return "", errf(Invalid, "parsing \"assumes\": expected any-of or all-of, got %q", sortedKeys(v))
 	}
-	return "", errf(Invalid, "parsing \"assumes\": unexpected %v", e)
+	return "", errf(Invalid, "malformed composite expression; expected an \"any-of\" or \"all-of\" block")
 }
 
-func anyUnmet(list []any) (string, error) {
-	var last string
+// blockUnmet judges "any-of" and "all-of".
+func blockUnmet(kind string, v any) (string, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return "", errf(Invalid, "malformed %q expression; expected a list of sub-expressions", kind)
+	}
+	var missed []string
 	for _, e := range list {
 		unmet, err := assumeUnmet(e)
-		if err != nil || unmet == "" {
-			return "", err
+		if err != nil {
+			return "", errf(Invalid, "parsing %q expression: %v", kind, err)
 		}
-		last = unmet
+		if unmet != "" {
+			missed = append(missed, unmet)
+		}
 	}
-	return last, nil
+	if len(missed) == 0 || (kind == "any-of" && len(missed) < len(list)) {
+		return "", nil
+	}
+	return missed[len(missed)-1], nil
 }
 
 func featureUnmet(text string) (string, error) {
-	fields := strings.Fields(strings.NewReplacer(">=", " >= ", "<", " < ").Replace(text))
-	if len(fields) != 1 && len(fields) != 3 {
-		return "", errf(Invalid, "parsing \"assumes\": malformed feature expression %q", text)
+	m := featurePattern.FindStringSubmatch(text)
+	if m == nil {
+		return "", errf(Invalid, "malformed feature expression %q", text)
 	}
-	if fields[0] != "juju" && fields[0] != "k8s-api" {
+	name, operator, wanted := m[1], m[2], m[3]
+	if operator != "" && !versionPattern.MatchString(wanted) {
+		return "", errf(Invalid, "malformed feature expression %q: invalid version %q", text, wanted)
+	}
+	if name != "juju" && name != "k8s-api" {
 		return text, nil
 	}
-	if len(fields) == 1 {
-		return "", nil
-	}
 	have := JujuVersion
-	if fields[0] == "k8s-api" {
+	if name == "k8s-api" {
 		have = "1.35.0"
 	}
-	c := compareVersions(have, fields[2])
-	if (fields[1] == ">=" && c < 0) || (fields[1] == "<" && c >= 0) {
+	c := compareVersions(have, wanted)
+	if (operator == ">=" && c < 0) || (operator == "<" && c >= 0) {
 		return text, nil
 	}
 	return "", nil

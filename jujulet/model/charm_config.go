@@ -15,6 +15,10 @@ import (
 var optionTypes = []string{"string", "int", "float", "boolean", "secret"}
 
 func parseConfig(raw []byte) (map[string]Option, error) {
+	shown, err := configShape(raw)
+	if err != nil {
+		return nil, err
+	}
 	var d struct {
 		Options map[string]struct {
 			Type        string    `yaml:"type"`
@@ -24,9 +28,6 @@ func parseConfig(raw []byte) (map[string]Option, error) {
 	}
 	if err := yaml.Unmarshal(raw, &d); err != nil {
 		return nil, errf(Invalid, "invalid config: %v", err)
-	}
-	if d.Options == nil {
-		return nil, errf(Invalid, "invalid config: empty configuration")
 	}
 	options := map[string]Option{}
 	for _, name := range sortedKeys(d.Options) {
@@ -38,52 +39,34 @@ func parseConfig(raw []byte) (map[string]Option, error) {
 		if !slices.Contains(optionTypes, o.Type) {
 			return nil, errf(Invalid, "invalid config: option %q has unknown type %q", name, o.Type)
 		}
-		var err error
-		if o.Default, err = optionDefault(name, o.Type, &doc.Default); err != nil {
-			return nil, err
+		var ok bool
+		if o.Default, ok = optionDefault(name, o.Type, &doc.Default); !ok {
+			return nil, errf(Invalid, "invalid config default: option %q expected %s, got %#v", name, o.Type, shown[name])
 		}
 		options[name] = o
 	}
 	return options, nil
 }
 
-// optionDefault checks a default against its type. An empty string is no default
-// for types that have no empty value.
-func optionDefault(name, kind string, n *yaml.Node) (any, error) {
+// optionDefault reads a default, if it is of the option's type.
+func optionDefault(name, kind string, n *yaml.Node) (value any, ok bool) {
 	if n.Kind == 0 || n.Tag == "!!null" {
-		return nil, nil
+		return nil, true
 	}
-	bad := errf(Invalid, "invalid config default: option %q expected %s, got %q", name, kind, n.Value)
 	if n.Kind != yaml.ScalarNode {
-		return nil, bad
+		return nil, false
 	}
 	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 	switch kind {
 	case "string", "secret":
-		if n.Tag != "!!str" && !quoted {
-			return nil, bad
-		}
-		return n.Value, nil
+		isSecret := n.Value == "" || strings.HasPrefix(n.Value, "secret:")
+		return n.Value, (n.Tag == "!!str" || quoted) && (kind == "string" || isSecret)
 	case "boolean":
-		if n.Value == "" && quoted {
-			return nil, nil
-		}
-		if b, ok := yamlBool(n.Value); ok && !quoted {
-			return b, nil
-		}
-		return nil, bad
-	}
-	if n.Value == "" && quoted {
-		return nil, nil
-	}
-	if quoted {
-		return nil, bad
+		b, ok := yamlBool(n.Value)
+		return b, ok && !quoted
 	}
 	v, err := parseOption(name, Option{Type: kind}, n.Value)
-	if err != nil {
-		return nil, bad
-	}
-	return v, nil
+	return v, err == nil && !quoted
 }
 
 // yamlBool reads the boolean words of YAML 1.1, which Juju's parser knows.
@@ -151,15 +134,18 @@ func parseOptions(c *Charm, values map[string]string) (map[string]any, error) {
 func parseActions(raw []byte) (map[string]ActionSpec, error) {
 	var d map[string]map[string]any
 	if err := yaml.Unmarshal(raw, &d); err != nil {
-		return nil, errf(Invalid, "invalid actions: %v", err)
+		return nil, errf(Invalid, "%v", err)
 	}
 	actions := map[string]ActionSpec{}
 	for _, name := range sortedKeys(d) {
 		if !validAction.MatchString(name) {
-			return nil, errf(Invalid, "bad action name %q", name)
+			return nil, errf(Invalid, "bad action name %s", name)
 		}
-		if name == "juju" || strings.HasPrefix(name, "juju-") {
-			return nil, errf(Invalid, "cannot use action name %q: names starting with juju are reserved", name)
+		if name == "juju" {
+			return nil, errf(Invalid, "cannot use action name juju: \"juju\" is a reserved name")
+		}
+		if strings.HasPrefix(name, "juju-") {
+			return nil, errf(Invalid, "cannot use action name %s: the \"juju-\" prefix is reserved", name)
 		}
 		spec, err := parseAction(name, d[name])
 		if err != nil {
@@ -174,45 +160,81 @@ func parseAction(name string, doc map[string]any) (ActionSpec, error) {
 	spec := ActionSpec{Name: name}
 	schema := map[string]any{"type": "object", "title": name, "additionalProperties": true}
 	for _, key := range sortedKeys(doc) {
-		ok := true
-		switch key {
+		ok, want := true, "string"
+		switch v := doc[key]; key {
 		case "description":
-			spec.Description, ok = doc[key].(string)
+			spec.Description, ok = v.(string)
+		case "title":
+			schema[key], ok = v.(string)
 		case "parallel":
-			spec.Parallel, ok = doc[key].(bool)
+			want = "bool"
+			spec.Parallel, ok = v.(bool)
 		case "execution-group":
-			spec.ExecutionGroup, ok = doc[key].(string)
+			spec.ExecutionGroup, ok = v.(string)
+		case "required":
+			want = "YAML list"
+			schema[key], ok = v.([]any)
 		case "params":
-			var props map[string]any
-			if props, ok = doc[key].(map[string]any); ok || doc[key] == nil {
-				schema["properties"], ok = props, true
+			props, isMap := v.(map[string]any)
+			if !isMap && v != nil {
+				return spec, errf(Invalid, "params failed to parse as a map")
 			}
-		case "$schema", "$ref":
-			return spec, errf(Invalid, "schema key %q not compatible with this version of juju", key)
+			schema["properties"] = props
 		default:
-			schema[key] = doc[key]
+			schema[key] = v
 		}
 		if !ok {
-			return spec, errf(Invalid, "value for schema key %q of action %q has the wrong type", key, name)
+			return spec, errf(Invalid, "value for schema key %q must be a %s", key, want)
 		}
 	}
-	if hasRef(schema) {
-		return spec, errf(Invalid, "invalid params schema for action schema %s: $ref is not supported", name)
+	if key := reference(schema["properties"]); key != "" {
+		return spec, errf(Invalid, "schema key %q not compatible with this version of juju", key)
+	}
+	if t := unknownType(schema["properties"]); t != "" {
+		return spec, errf(Invalid, "invalid params schema for action schema %s: %s is not a valid type", name, t)
 	}
 	spec.Params = schema
 	return spec, nil
 }
 
-func hasRef(v any) bool {
+// reference returns the first key in a schema that would refer to another one.
+func reference(v any) string {
 	switch t := v.(type) {
 	case map[string]any:
-		for k, e := range t {
-			if k == "$ref" || k == "$schema" || hasRef(e) {
-				return true
+		for _, k := range sortedKeys(t) {
+			if k == "$ref" || k == "$schema" {
+				return k
+			}
+			if found := reference(t[k]); found != "" {
+				return found
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(t, hasRef)
+		for _, e := range t {
+			if found := reference(e); found != "" {
+				return found
+			}
+		}
 	}
-	return false
+	return ""
+}
+
+var schemaTypes = []string{"array", "boolean", "integer", "number", "null", "object", "string"}
+
+// unknownType returns the first type among properties that JSON schema has not.
+func unknownType(properties any) string {
+	props, _ := properties.(map[string]any)
+	for _, name := range sortedKeys(props) {
+		prop, ok := props[name].(map[string]any)
+		if !ok {
+			continue
+		}
+		if t, ok := prop["type"].(string); ok && !slices.Contains(schemaTypes, t) {
+			return t
+		}
+		if found := unknownType(prop["properties"]); found != "" {
+			return found
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ package model
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -60,16 +61,12 @@ func (e *endpointDoc) UnmarshalYAML(n *yaml.Node) error {
 }
 
 func parseMeta(raw []byte) (Meta, error) {
+	if err := metaShape(raw); err != nil {
+		return Meta{}, err
+	}
 	var d metaDoc
 	if err := yaml.Unmarshal(raw, &d); err != nil {
 		return Meta{}, errf(Invalid, "metadata: %v", err)
-	}
-	for _, f := range []struct{ key, value string }{
-		{"name", d.Name}, {"summary", d.Summary}, {"description", d.Description},
-	} {
-		if f.value == "" {
-			return Meta{}, errf(Invalid, "metadata: %s: expected string, got nothing", f.key)
-		}
 	}
 	if !validName.MatchString(d.Name) {
 		return Meta{}, errf(Invalid, "invalid charm name %q", d.Name)
@@ -94,14 +91,25 @@ func metaFormat(m *Meta, d *metaDoc) error {
 		return errf(Invalid, "charm %q: subordinate charms are not supported here", d.Name)
 	}
 	if !slices.Contains([]string{"", "root", "sudoer", "non-root"}, d.CharmUser) {
-		return errf(Invalid, "metadata: charm-user: unexpected value %q", d.CharmUser)
+		return errf(Invalid, "parsing charm-user: invalid charm-user %q expected one of root, sudoer or non-root", d.CharmUser)
 	}
-	v2 := len(d.Containers) > 0 || len(d.Assumes) > 0 || d.CharmUser != ""
-	if v2 && (d.Series != nil || d.MinJuju != nil || d.Deployment != nil) {
-		return errf(Invalid, "ambiguous metadata: keys \"series\", \"min-juju-version\" and \"deployment\" "+
-			"cannot be used with \"containers\", \"assumes\" or \"charm-user\"")
+	first := present("deployment", d.Deployment != nil, "min-juju-version", d.MinJuju != nil, "series", d.Series != nil)
+	second := present("assumes", len(d.Assumes) > 0, "charm-user", d.CharmUser != "", "containers", len(d.Containers) > 0)
+	if first != "" && second != "" {
+		return errf(Invalid, "ambiguous metadata: keys %s cannot be used with %s", first, second)
 	}
 	return nil
+}
+
+// present lists the names of keys that are there, quoted.
+func present(namesAndTruth ...any) string {
+	var out []string
+	for i := 0; i < len(namesAndTruth); i += 2 {
+		if namesAndTruth[i+1].(bool) {
+			out = append(out, strconv.Quote(namesAndTruth[i].(string)))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func metaEndpoints(m *Meta, d *metaDoc) error {
@@ -134,10 +142,6 @@ func checkEndpoint(m *Meta, name string, role Role, doc endpointDoc) error {
 	switch {
 	case !validEndpoint.MatchString(name):
 		return errf(Invalid, "charm %q has an invalid endpoint name %q", m.Name, name)
-	case doc.Interface == "":
-		return errf(Invalid, "metadata: %s: interface: expected string, got nothing", name)
-	case doc.Scope != "" && doc.Scope != "global" && doc.Scope != "container":
-		return errf(Invalid, "metadata: %s.scope: unexpected value %q", name, doc.Scope)
 	case reserved(name) && !own:
 		return errf(Invalid, "charm %q using a reserved relation name: %q", m.Name, name)
 	case role != Requirer && reserved(doc.Interface) && !own:
@@ -158,7 +162,7 @@ func metaResources(m *Meta, d *metaDoc) error {
 		}
 		switch {
 		case r.Type != "file" && r.Type != "oci-image":
-			return errf(Invalid, "resource %q: unsupported resource type %q", name, r.Type)
+			return errf(Invalid, "unsupported resource type %q", r.Type)
 		case r.Type == "file" && r.Filename == "":
 			return errf(Invalid, "resource missing filename")
 		case strings.Contains(r.Filename, "/"):
@@ -180,20 +184,23 @@ func metaContainers(m *Meta, d *metaDoc) error {
 		if doc.Resource != "" {
 			r, ok := m.Resources[doc.Resource]
 			if !ok {
-				return errf(Invalid, "parsing containers: container %q: referenced resource %q not found", name, doc.Resource)
+				return errf(Invalid, "parsing containers: referenced resource %q not found", doc.Resource)
 			}
 			if r.Type != "oci-image" {
-				return errf(Invalid, "parsing containers: container %q: referenced resource %q is not a oci-image", name, doc.Resource)
+				return errf(Invalid, "parsing containers: referenced resource %q is not a oci-image", doc.Resource)
 			}
 		}
-		for _, id := range []*int{doc.UID, doc.GID} {
+		for kind, id := range map[string]*int{"uid": doc.UID, "gid": doc.GID} {
 			if id != nil && *id >= 1000 && *id <= 9999 {
-				return errf(Invalid, "parsing containers: container %q has invalid uid or gid %d: cannot be in reserved range 1000-9999", name, *id)
+				return errf(Invalid, "parsing containers: container %q has invalid %s %d: %s cannot be in reserved range 1000-9999", name, kind, *id, kind)
 			}
 		}
 		for _, mount := range doc.Mounts {
-			if mount.Storage == "" || mount.Location == "" {
-				return errf(Invalid, "parsing containers: container %q: mounts need storage and location", name)
+			switch {
+			case mount.Storage == "":
+				return errf(Invalid, "parsing containers: container %q: storage must be specifed on mount", name)
+			case mount.Location == "":
+				return errf(Invalid, "parsing containers: container %q: location must be specifed on mount", name)
 			}
 			if _, ok := m.Storage[mount.Storage]; !ok {
 				return errf(Invalid, "parsing containers: container %q: storage %q not valid", name, mount.Storage)
@@ -220,21 +227,24 @@ func parseManifest(raw []byte) ([]Base, error) {
 		} `yaml:"bases"`
 	}
 	if err := yaml.Unmarshal(raw, &d); err != nil {
-		return nil, errf(Invalid, "manifest: %v", err)
+		return nil, badManifest("%v", err)
+	}
+	if d.Bases == nil {
+		return nil, badManifest("coerce: expected list, got nothing")
 	}
 	known := []string{"ubuntu", "centos", "windows", "osx", "opensuse", "genericlinux"}
 	archs := []string{"amd64", "arm64", "ppc64el", "s390x", "riscv64"}
 	var bases []Base
 	for _, b := range d.Bases {
 		if !slices.Contains(known, b.Name) {
-			return nil, errf(Invalid, "manifest: invalid base: os %q not valid", b.Name)
+			return nil, badManifest("os %q not valid", b.Name)
 		}
 		if b.Channel == "" {
-			return nil, errf(Invalid, "manifest: invalid base: channel not valid")
+			return nil, badManifest("channel not valid")
 		}
 		for _, a := range b.Architectures {
 			if !slices.Contains(archs, a) {
-				return nil, errf(Invalid, "manifest: invalid base: architecture %q not valid", a)
+				return nil, badManifest("architecture %q not valid", a)
 			}
 		}
 		channel := b.Channel
@@ -244,4 +254,8 @@ func parseManifest(raw []byte) ([]Base, error) {
 		bases = append(bases, Base{Name: b.Name, Channel: channel, Architectures: b.Architectures})
 	}
 	return bases, nil
+}
+
+func badManifest(format string, args ...any) error {
+	return errf(Invalid, "parsing \"manifest.yaml\" file: manifest: "+format, args...)
 }

@@ -54,8 +54,8 @@ func TestReadCharm_Refusals(t *testing.T) {
 		{name: "empty config", meta: head, config: "# nothing\n", want: "empty configuration"},
 		{name: "bad default", meta: head, config: "options:\n  a: {type: int, default: x}\n", want: `option "a" expected int, got "x"`},
 		{name: "bad type", meta: head, config: "options:\n  a: {type: list}\n", want: "unknown type"},
-		{name: "bad action", meta: head, actions: "Act: {}\n", want: `bad action name "Act"`},
-		{name: "reserved action", meta: head, actions: "juju-x: {}\n", want: "names starting with juju are reserved"},
+		{name: "bad action", meta: head, actions: "Act: {}\n", want: "bad action name Act"},
+		{name: "reserved action", meta: head, actions: "juju-x: {}\n", want: `the "juju-" prefix is reserved`},
 		{name: "ref", meta: head, actions: "a:\n  params:\n    x: {$ref: 'http://x'}\n", want: "$ref"},
 	}
 	for _, c := range cases {

@@ -179,8 +179,8 @@ func TestModel_Config(t *testing.T) {
 
 func TestModel_Integrate(t *testing.T) {
 	f := newModel(t)
-	f.deploy("a", "provides: {x: i, y: j}\n", 1)
-	f.deploy("b", "requires: {x: i, y: j, z: {interface: k, limit: 1}}\n", 1)
+	f.deploy("a", "provides: {x: i, w: j}\n", 1)
+	f.deploy("b", "requires: {x: i, w: j, z: {interface: k, limit: 1}}\n", 1)
 	f.deploy("c", "provides: {k1: k, k2: k}\n", 1)
 	f.deploy("d", "requires: {watch: juju-info}\n", 1)
 	fail := func(x, y, want string) {
@@ -191,7 +191,7 @@ func TestModel_Integrate(t *testing.T) {
 	fail("a", "zz", `application "zz" not found`)
 	fail("a", "c", "no relations found")
 	fail("a:q", "b", `application "a" has no "q" relation`)
-	fail("a", "b", `ambiguous relation: "a b" could refer to "a:x b:x"; "a:y b:y"`)
+	fail("a", "b", `ambiguous relation: "a b" could refer to "a:w b:w"; "a:x b:x"`)
 	id, err := f.Integrate("a:x", "b")
 	require.NoError(t, err)
 	fail("b:x", "a:x", `cannot add relation "b:x a:x": relation already exists`)
@@ -200,7 +200,7 @@ func TestModel_Integrate(t *testing.T) {
 	fail("b", "c:k2", "establishing a new relation for b:z would exceed its maximum relation limit of 1")
 	_, err = f.Integrate("a", "d")
 	require.NoError(t, err, "juju-info is implicit")
-	require.EqualError(t, f.RemoveRelation("a:y", "b"), `relation "a:y b" not found`)
+	require.EqualError(t, f.RemoveRelation("a:w", "b"), `relation "a:w b" not found`)
 	require.NoError(t, f.RemoveRelation("a", "b"))
 	s, err := f.Status()
 	require.NoError(t, err)
