@@ -36,7 +36,7 @@ func TestJubilant(t *testing.T) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	ran := tests(t, cmd)
-	require.GreaterOrEqual(t, ran, 21, "tests of Python that have passed")
+	require.GreaterOrEqual(t, ran, 22, "tests of Python that have passed")
 	if t.Failed() {
 		log, _, _ := command(t, env, built.jujulet, "debug-log", "--replay", "--no-tail")
 		t.Log(log)
