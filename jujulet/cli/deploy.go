@@ -33,8 +33,9 @@ func newDeploy(a *app) *cobra.Command {
 		Short: "Deploy an application from a local charm",
 		Long: `Deploy an application from a .charm file or an unpacked charm folder.
 
-Every oci-image resource has to be given. "host" runs the container on this machine's own programs; a folder
-is a root filesystem. Images of a registry are not supported.`,
+A resource of type oci-image is the root filesystem of a container: "host" (the default) for this machine's own files, a
+folder that holds a root filesystem, an archive ("docker save", or an OCI archive or layout), or a reference to a
+registry, such as ubuntu:24.04. An image is pulled and unpacked at once, and kept by its digest.`,
 		Example: `    jujulet deploy ./drawbridge-k8s_amd64.charm --resource gateway-image=host --trust
     jujulet deploy ./my-charm_amd64.charm db -n 3 --config log-level=debug`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -54,7 +55,7 @@ is a root filesystem. Images of a registry are not supported.`,
 	flags := cmd.Flags()
 	flags.IntVarP(&o.units, "num-units", "n", 1, "Number of units")
 	flags.StringArrayVar(&o.config, "config", nil, "An option as name=value, or a YAML file of options (repeatable)")
-	flags.StringArrayVar(&o.resources, "resource", nil, "A resource as name=host or name=FOLDER (repeatable)")
+	flags.StringArrayVar(&o.resources, "resource", nil, "A resource as name=host, name=FOLDER, name=ARCHIVE or name=IMAGE (repeatable)")
 	flags.StringArrayVar(&o.storage, "storage", nil, "A storage directive as name=pool,count,size (repeatable)")
 	flags.BoolVar(&o.trust, "trust", false, "Give the application rights in the whole cluster")
 	flags.StringVar(&o.bind, "bind", "", "A space for all endpoints, or endpoint=space pairs: alpha is the one there is")
@@ -113,6 +114,9 @@ func (o *deployOptions) run(ctx context.Context, c *control.Client) error {
 	if err != nil {
 		return err
 	}
+	if resources, err = o.app.addImages(ctx, c, o.charm, resources); err != nil {
+		return err
+	}
 	result, err := c.Deploy(ctx, control.DeployRequest{
 		Charm: o.charm, Application: o.name, Units: o.units, Config: config, Resources: resources,
 		Storage: o.storage, Trust: o.trust,
@@ -122,6 +126,7 @@ func (o *deployOptions) run(ctx context.Context, c *control.Client) error {
 	}
 	o.app.infof("Located local charm %q, revision %d", result.Charm, result.Revision)
 	o.app.infof("Deploying %q from local charm %q, revision %d", result.Application, result.Charm, result.Revision)
+	o.app.noteDefaults(result.Application, result.DefaultImages)
 	return nil
 }
 

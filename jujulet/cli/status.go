@@ -73,6 +73,9 @@ func (o *statusOptions) run(ctx context.Context, c *control.Client) error {
 		if err := render.Tabular(o.app.Out, status, options); err != nil {
 			return err
 		}
+		for _, name := range slices.Sorted(maps.Keys(status.Applications)) {
+			o.app.noteDefaults(name, status.Applications[name].DefaultImages())
+		}
 	}
 	if len(status.Applications) == 0 && len(status.Remotes) == 0 {
 		if len(o.patterns) > 0 {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exists reports whether path is a file or a folder.
+// exists reports whether there is something at path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -30,7 +30,7 @@ type DeployRequest struct {
 	Application string            `json:"application,omitempty"` // "": the charm's name
 	Units       int               `json:"units"`                 // at least 0; the command line's default is 1
 	Config      map[string]string `json:"config,omitempty"`      // option to text as typed
-	Resources   map[string]string `json:"resources,omitempty"`   // "host", or a root filesystem folder
+	Resources   map[string]string `json:"resources,omitempty"`   // "host", a root filesystem folder, an image (see model.PinImage), or a file
 	Storage     []string          `json:"storage,omitempty"`     // directives, "name=pool,count,size"
 	Trust       bool              `json:"trust,omitempty"`
 }
@@ -57,6 +57,8 @@ type DeployResult struct {
 	Charm       string `json:"charm"` // name
 	CharmURL    string `json:"charm-url"`
 	Revision    int    `json:"revision"`
+	// DefaultImages are resources for which no image was given: their containers run on this machine's files.
+	DefaultImages []string `json:"default-images,omitempty"`
 }
 
 // ConfigOption is one charm or application option as "juju config" prints it.

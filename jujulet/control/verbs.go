@@ -46,7 +46,7 @@ func (c *Client) Deploy(ctx context.Context, r DeployRequest) (DeployResult, err
 func absoluteResources(given map[string]string) (map[string]string, error) {
 	resources := make(map[string]string, len(given))
 	for name, value := range given {
-		if value != "host" && exists(value) {
+		if value != model.HostImage && exists(value) {
 			absolute, err := filepath.Abs(value)
 			if err != nil {
 				return nil, err

@@ -31,6 +31,7 @@ func pebble(t *testing.T) string {
 	}
 	path := filepath.Join(t.TempDir(), "pebble")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/canonical/pebble/cmd/pebble")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // an image need not have a C library
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return path

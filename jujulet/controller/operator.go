@@ -5,10 +5,8 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
@@ -110,7 +108,7 @@ func (c *modelWorker) postDeploy(_ context.Context, r control.DeployRequest) (co
 	if app == "" {
 		app = charm.Meta.Name
 	}
-	if err := checkResources(charm, r.Resources); err != nil {
+	if err := c.checkResources(charm, r.Resources); err != nil {
 		return control.DeployResult{}, err
 	}
 	specs, err := model.ParseStorageSpecs(r.Storage, true)
@@ -128,7 +126,9 @@ func (c *modelWorker) postDeploy(_ context.Context, r control.DeployRequest) (co
 		return control.DeployResult{}, err
 	}
 	made := status.Applications[app]
-	return control.DeployResult{Application: app, Charm: charm.Meta.Name, CharmURL: made.Charm, Revision: made.CharmRev}, nil
+	return control.DeployResult{
+		Application: app, Charm: charm.Meta.Name, CharmURL: made.Charm, Revision: made.CharmRev, DefaultImages: made.DefaultImages(),
+	}, nil
 }
 
 // postRefresh replaces the charm of an application.
@@ -137,7 +137,7 @@ func (c *modelWorker) postRefresh(_ context.Context, r control.RefreshRequest) (
 	if err != nil {
 		return control.DeployResult{}, err
 	}
-	if err := checkResources(charm, r.Resources); err != nil {
+	if err := c.checkResources(charm, r.Resources); err != nil {
 		return control.DeployResult{}, err
 	}
 	revision, err := c.model.Refresh(model.RefreshArgs{
@@ -155,7 +155,7 @@ func (c *modelWorker) postAttachResource(_ context.Context, r control.ResourceRe
 	if err != nil {
 		return none{}, err
 	}
-	if err := checkResources(charm, r.Resources); err != nil {
+	if err := c.checkResources(charm, r.Resources); err != nil {
 		return none{}, err
 	}
 	return none{}, c.model.AttachResource(r.Application, charm, r.Resources)
@@ -165,26 +165,6 @@ func (c *modelWorker) postAttachResource(_ context.Context, r control.ResourceRe
 // look at the model.
 func (c *modelWorker) postRemoveStorage(_ context.Context, r control.StorageRequest) (none, error) {
 	return none{}, c.model.RemoveStorage(r.ID)
-}
-
-// checkResources refuses what cannot be the root of a container.
-func checkResources(charm *model.Charm, resources map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(resources)) {
-		value := resources[name]
-		declared, ok := charm.Meta.Resources[name]
-		if !ok {
-			return invalid("unrecognized resource %q", name)
-		}
-		if declared.Type != "oci-image" || value == "host" {
-			continue
-		}
-		if info, err := os.Stat(value); err == nil && info.IsDir() && strings.HasPrefix(value, "/") {
-			continue
-		}
-		return &control.Error{Kind: control.KindUnsupported, Message: fmt.Sprintf(
-			"cannot use image %q for resource %q: images are not supported yet; give \"host\" or a root filesystem folder", value, name)}
-	}
-	return nil
 }
 
 // getConfig returns an application's configuration.

@@ -18,7 +18,7 @@ import (
 )
 
 // spec describes the sandbox of the unit's next pod.
-func (u *unit) spec(app model.ApplicationStatus, address netip.Addr, folder string) pod.Spec {
+func (u *unit) spec(app model.ApplicationStatus, address netip.Addr, folder string) (pod.Spec, error) {
 	c := u.c
 	charm := pod.Container{
 		Name:  pod.CharmContainer,
@@ -36,12 +36,14 @@ func (u *unit) spec(app model.ApplicationStatus, address netip.Addr, folder stri
 		Containers: []pod.Container{charm},
 	}
 	for _, name := range containerNames(app) {
-		spec.Containers = append(spec.Containers, pod.Container{
-			Name: name, Workload: true, Root: app.Resources[app.Containers[name].Resource],
-		})
+		workload, err := c.workload(name, app.Resources[app.Containers[name].Resource])
+		if err != nil {
+			return pod.Spec{}, fmt.Errorf("container %q: %w", name, err)
+		}
+		spec.Containers = append(spec.Containers, workload)
 	}
 	c.mount(&spec, app, c.storageOf(u.name))
-	return spec
+	return spec, nil
 }
 
 // mount adds a unit's storage: to the charm container at its own location, to the

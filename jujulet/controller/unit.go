@@ -134,7 +134,12 @@ func (u *unit) live(ctx context.Context) (err error) {
 		listener.Close()
 		return err
 	}
-	box, err := u.c.startSandbox(ctx, u.spec(app, address, folder))
+	spec, err := u.spec(app, address, folder)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	box, err := u.c.startSandbox(ctx, spec)
 	if err != nil {
 		listener.Close()
 		return err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/drawbridge-k8s/drawbridge/jujulet/model"
 )
 
 // resourceGet prints the path of a resource's file, without a newline.
@@ -26,6 +28,9 @@ func resourceGet(c *call) error {
 	name := args[0]
 	declared, ok := c.hook.Info.Declared[name]
 	given := c.hook.Info.Resources[name]
+	if declared.Type == "oci-image" {
+		given, _ = model.SplitImage(given)
+	}
 	if !ok || given == "" {
 		return fmt.Errorf("could not download resource: resource %q not found", name)
 	}

@@ -94,6 +94,21 @@ const (
 	newPrefix    = ".new-"
 )
 
+// Folder returns where a state folder has its images.
+func Folder(state string) string { return filepath.Join(state, "images") }
+
+// CacheFolder returns the user's folder for blobs of registries, $XDG_CACHE_HOME/jujulet or ~/.cache/jujulet; it is empty
+// if the environment names neither.
+func CacheFolder(getenv func(string) string) string {
+	if cache := getenv("XDG_CACHE_HOME"); filepath.IsAbs(cache) {
+		return filepath.Join(cache, "jujulet")
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".cache", "jujulet")
+	}
+	return ""
+}
+
 // folder returns the folder of an image.
 func (s *Store) folder(id string) string {
 	return filepath.Join(s.Dir, strings.Replace(id, ":", "-", 1))

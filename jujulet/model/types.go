@@ -44,7 +44,8 @@ type DeployArgs struct {
 	// Config holds option values as text, parsed by the option's type.
 	Config map[string]string
 	// Resources maps a resource name to what was given for it: "host", a root
-	// filesystem folder, or a file. Every oci-image resource must be here.
+	// filesystem folder, an image (see [PinImage]), or a file. An oci-image resource
+	// that is not here is "host".
 	Resources map[string]string
 	// Storage holds the operator's storage directives by name.
 	Storage map[string]StorageSpec

@@ -121,6 +121,9 @@ func (c *containerInit) startMain(r execRequest) {
 		return
 	}
 	defer null.Close()
+	if r.Dir != "" {
+		_ = os.MkdirAll(r.Dir, 0o755) // an image need not have its working folder; what is wrong is found below
+	}
 	pid, status, err := c.start(r, []*os.File{null, os.Stdout, os.Stderr}, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
 		_ = c.control.send(containerAnswer{Error: err.Error()})

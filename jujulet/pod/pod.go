@@ -112,12 +112,14 @@ type Container struct {
 	// Root is what the container's files are: "" or "host" for the host's own, else a folder that
 	// holds a root filesystem, which is not changed.
 	Root string
+	// ImageEnv is the environment that comes with Root. All other environment wins over it.
+	ImageEnv []string
 	// Command is the main command. Empty means Pebble in a workload container, and no main command
 	// otherwise (the container then lives until it is stopped).
 	Command []string
 	// Env is added to the pod's and the container's own environment.
 	Env []string
-	// Dir is the working folder of Command; empty means "/".
+	// Dir is the working folder of the main command; empty means "/". It is made if it is not there.
 	Dir string
 	// Binds are further folders and files to be seen in the container.
 	Binds []Bind

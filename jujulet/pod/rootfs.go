@@ -25,6 +25,9 @@ var freshFolders = map[string]os.FileMode{
 	"charm": 0o755,
 }
 
+// mountedFolders are the top folders on which something is mounted before the root is entered.
+var mountedFolders = []string{"proc", "sys", "dev"}
+
 // rootBuilder makes the root file system of a container below target, which is a tmpfs of the
 // container, with the upper layers of its overlays below upper.
 type rootBuilder struct {
@@ -171,7 +174,11 @@ func (b *rootBuilder) folder(lower string) error {
 	}
 	for name, mode := range freshFolders {
 		target := filepath.Join(b.target, name)
-		if _, err := os.Lstat(target); err == nil {
+		if info, err := os.Lstat(target); err == nil {
+			// A link would take what is mounted here out of the root.
+			if slices.Contains(mountedFolders, name) && !info.IsDir() {
+				return fmt.Errorf("cannot use root file system: /%s is not a folder", name)
+			}
 			continue
 		}
 		if err := mkdir(target, mode); err != nil {

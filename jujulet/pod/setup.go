@@ -24,7 +24,7 @@ func (p *Pod) mainCommand(spec Container) (*execRequest, error) {
 		return nil, errors.New("no Pebble daemon is known")
 	}
 	http := ":" + strconv.Itoa(p.HealthPort(spec.Name))
-	return &execRequest{Args: []string{pebblePath, "run", "--create-dirs", "--hold", "--http", http, "--verbose"}}, nil
+	return &execRequest{Args: []string{pebblePath, "run", "--create-dirs", "--hold", "--http", http, "--verbose"}, Dir: spec.Dir}, nil
 }
 
 // pebblePath is where a container finds Pebble.
@@ -45,7 +45,7 @@ func (p *Pod) setup(spec Container) (containerSetup, error) {
 		Rootless: p.manager.rootless,
 	}
 	own := []string{"PATH=" + defaultPath, "HOME=/root", "HOSTNAME=" + p.spec.Hostname}
-	s.Env = mergeEnv(own, p.spec.Env, p.containerEnv(spec), spec.Env)
+	s.Env = mergeEnv(own, spec.ImageEnv, p.spec.Env, p.containerEnv(spec), spec.Env)
 	return s, nil
 }
 
