@@ -114,7 +114,7 @@ func (o *deployOptions) run(ctx context.Context, c *control.Client) error {
 	if err != nil {
 		return err
 	}
-	if resources, err = o.app.addImages(ctx, c, o.charm, resources); err != nil {
+	if resources, err = o.app.addImages(ctx, c, charmImages(o.charm), resources); err != nil {
 		return err
 	}
 	result, err := c.Deploy(ctx, control.DeployRequest{

@@ -21,18 +21,20 @@ import (
 // addImages adds the images that resources name to the state folder, and returns the resources with their ids. What
 // is no image is returned as it is. Images are added here, not in the cluster process, which has no way out of its
 // network; so a deploy fails before anything is changed.
-func (a *app) addImages(ctx context.Context, c *control.Client, charm string, resources map[string]string) (map[string]string, error) {
+func (a *app) addImages(
+	ctx context.Context, c *control.Client, images func() (map[string]bool, error), resources map[string]string,
+) (map[string]string, error) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(resources)), func(v string) bool { return v != model.HostImage }) {
 		return resources, nil
 	}
-	read, err := model.ReadCharm(charm)
+	wanted, err := images()
 	if err != nil {
-		return resources, nil // the cluster process reads it too, and says what is wrong
+		return nil, err
 	}
 	out := maps.Clone(resources)
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
 		value := resources[name]
-		if read.Meta.Resources[name].Type != "oci-image" || value == model.HostImage || isRoot(value) {
+		if !wanted[name] || value == model.HostImage || isRoot(value) {
 			continue
 		}
 		added, err := a.addImage(ctx, c, value)
@@ -48,6 +50,37 @@ func (a *app) addImages(ctx context.Context, c *control.Client, charm string, re
 		out[name] = model.PinImage(value, added.ID)
 	}
 	return out, nil
+}
+
+// charmImages tells which resources of a charm are images. None of a charm that cannot be read: the cluster process
+// reads it too, and says what is wrong.
+func charmImages(charm string) func() (map[string]bool, error) {
+	return func() (map[string]bool, error) {
+		images := map[string]bool{}
+		read, err := model.ReadCharm(charm)
+		if err != nil {
+			return images, nil
+		}
+		for name, resource := range read.Meta.Resources {
+			images[name] = resource.Type == "oci-image"
+		}
+		return images, nil
+	}
+}
+
+// applicationImages tells which resources of an application are images of its containers.
+func applicationImages(ctx context.Context, c *control.Client, application string) func() (map[string]bool, error) {
+	return func() (map[string]bool, error) {
+		status, err := c.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		images := map[string]bool{}
+		for _, container := range status.Applications[application].Containers {
+			images[container.Resource] = true
+		}
+		return images, nil
+	}
 }
 
 // addImage adds one image to the state folder of a cluster that is up.

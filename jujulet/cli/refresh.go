@@ -103,6 +103,9 @@ func (o *refreshOptions) run(ctx context.Context, c *control.Client) error {
 	if err != nil {
 		return err
 	}
+	if resources, err = o.app.addImages(ctx, c, charmImages(o.charm), resources); err != nil {
+		return err
+	}
 	request := control.RefreshRequest{Application: o.application, Charm: o.charm, Config: config, Resources: resources}
 	if o.trustChange {
 		request.Trust = &o.trust
@@ -136,6 +139,9 @@ func newAttachResource(a *app) *cobra.Command {
 		RunE: a.withClient(func(ctx context.Context, c *control.Client) error {
 			resources, err := keyValues(pairs)
 			if err != nil {
+				return err
+			}
+			if resources, err = a.addImages(ctx, c, applicationImages(ctx, c, application), resources); err != nil {
 				return err
 			}
 			return c.AttachResource(ctx, control.ResourceRequest{Application: application, Resources: resources})
