@@ -71,7 +71,7 @@ type Host struct {
 type Own struct {
 	DistroID, Version string
 	Services          map[string]connections.Service
-	// Hurry puts the workload's hook off to the next pass: something waits for the end of this one.
+	// Hurry puts what takes long off to the next pass: something waits for the end of this one.
 	Hurry bool
 }
 
@@ -108,6 +108,8 @@ const (
 	readWithin = 5 * time.Second
 	// tellWithin bounds making Events.
 	tellWithin = 5 * time.Second
+	// hurryWithin bounds either where something waits for the end of the hook.
+	hurryWithin = 500 * time.Millisecond
 	// reserve is what is left of a hook's time after the workload's hook.
 	reserve = 2 * time.Second
 
@@ -131,6 +133,7 @@ type Pass struct {
 	provided []string // relations in which others read our metadata
 	file     *connections.Document
 	applied  connections.Applied
+	set      *corev1.ObjectReference // the application's StatefulSet, once it was asked for
 }
 
 // required is one relation on the endpoint `connections`.

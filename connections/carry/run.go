@@ -25,8 +25,10 @@ import (
 // Run ends the pass: it decides, brings the document and the databags up to date, and tells what has changed. An error
 // means that the hook tools fail.
 func (p *Pass) Run(ctx context.Context, own Own) (Report, error) {
-	seen := <-p.reading
-	p.reading = nil
+	seen, read := p.wait(own.Hurry)
+	if !read {
+		return p.report, nil
+	}
 	if err := p.observe(ctx); err != nil {
 		return p.report, err
 	}
@@ -55,6 +57,31 @@ func (p *Pass) Run(ctx context.Context, own Own) (Report, error) {
 	}
 	p.describe(seen)
 	return p.report, nil
+}
+
+// wait waits for the ConfigMaps. Something that is in a hurry does not wait for long: the next pass does it all then, and
+// the watch goes on with what is desired.
+func (p *Pass) wait(hurry bool) (seen map[string]connections.Seen, read bool) {
+	patience := readWithin + time.Second
+	if hurry {
+		patience = hurryWithin
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case seen = <-p.reading:
+		p.reading = nil
+		return seen, true
+	case <-timer.C:
+	}
+	p.report.WakeAt = p.h.Now
+	p.report.Watch = map[string]string{}
+	for _, item := range connections.ParseDesired(p.h.PeerBag[connections.KeyDesired]).Items {
+		if item.Kind == connections.KindConfigMap {
+			p.report.Watch[item.Name] = item.Digest
+		}
+	}
+	return nil, false
 }
 
 // container notes that the container is not there, or refuses.
@@ -257,7 +284,7 @@ func (p *Pass) record(ctx context.Context, own Own) error {
 		return err
 	}
 	announced := connections.ParseAnnounced(p.h.PeerBag[connections.KeyAnnounced])
-	p.tell(ctx, announced, announced.Announce(p.h.Event.App, p.report.Plan, given, p.report.Units))
+	p.tell(ctx, own.Hurry, announced, announced.Announce(p.h.Event.App, p.report.Plan, given, p.report.Units))
 	changes := map[string]string{}
 	for key, text := range map[string]string{
 		connections.KeyDesired: p.report.Desired.Text(), connections.KeyAnnounced: announced.Text(),

@@ -17,8 +17,12 @@ import (
 
 // tell makes the Events of the news, and notes in announced what was told. Events are best effort: what Kubernetes
 // refuses for good counts as told; what it cannot take now is tried again by the next pass.
-func (p *Pass) tell(ctx context.Context, announced connections.Announced, news []connections.News) {
-	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+func (p *Pass) tell(ctx context.Context, hurry bool, announced connections.Announced, news []connections.News) {
+	within := tellWithin
+	if hurry {
+		within = hurryWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var failed error
 	forbidden := false
@@ -92,6 +96,9 @@ func (p *Pass) object(ctx context.Context, configMap string) (*corev1.ObjectRefe
 		}
 		return &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.namespace, Name: configMap, UID: m.UID}, nil
 	}
+	if p.set != nil {
+		return p.set, nil
+	}
 	pod, err := p.kube.Pod(ctx, strings.ReplaceAll(p.h.Event.Unit, "/", "-"))
 	if err != nil || pod == nil {
 		return nil, err
@@ -100,7 +107,8 @@ func (p *Pass) object(ctx context.Context, configMap string) (*corev1.ObjectRefe
 	if !ok {
 		return nil, nil
 	}
-	return &corev1.ObjectReference{
+	p.set = &corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: p.namespace, Name: owner.Name, UID: types.UID(owner.UID),
-	}, nil
+	}
+	return p.set, nil
 }

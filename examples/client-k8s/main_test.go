@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drawbridge-k8s/drawbridge/connections"
 	"github.com/drawbridge-k8s/drawbridge/database"
 	"github.com/drawbridge-k8s/drawbridge/database/databasetest"
 	"github.com/drawbridge-k8s/drawbridge/examples/exampletest"
@@ -84,4 +85,29 @@ func TestClient_AsksOnceAndAsToldTo(t *testing.T) {
 	require.Equal(t, "app", r.Bags["client-k8s"]["database"])
 	require.Equal(t, "blocked", j.Status)
 	require.Contains(t, j.Message, "remove the relation")
+}
+
+// The client takes in what it is connected to, and says so to the other side; without its container it waits.
+func TestClient_Connections(t *testing.T) {
+	t.Parallel()
+	j := newJuju()
+	j.Config["connectable-to"] = "mysql-gateway"
+	j.Relate("client-peers:1", "client-k8s", map[string]string{})
+	text, err := connections.Metadata{Name: "front", Category: "mysql-gateway"}.Text()
+	require.NoError(t, err)
+	r := j.Relate("connections:5", "front", map[string]string{"metadata": text})
+	event := hooks.Event{Kind: hooks.RelationChanged, Endpoint: "connections", RelationID: 5}
+	j.Hook(t, handle, event)
+	require.Equal(t, "accepted", r.Bags["client-k8s"]["status"])
+	require.Empty(t, r.Bags["client-k8s"]["applied"], "its workload does not have it yet")
+	r.Bags["front"]["metadata"], err = connections.Metadata{Name: "front", Category: "db"}.Text()
+	require.NoError(t, err)
+	j.Hook(t, handle, event)
+	require.Equal(t, "rejected", r.Bags["client-k8s"]["status"])
+	j.Hook(t, handle, hooks.Event{Kind: hooks.Action, Action: "query-connection", RelationID: -1})
+	require.Equal(t, "there is no document in the workload yet", j.Failure)
+	j.Dying = true
+	j.Writes = nil
+	j.Hook(t, handle, event)
+	require.Empty(t, j.Writes)
 }

@@ -143,7 +143,16 @@ func (j *Juju) write(tool string, args []string) error {
 func (j *Juju) relation(r *Relation, call hooktool.Call, flags map[string]string, args []string) ([]byte, error) {
 	switch call.Tool {
 	case "relation-list":
-		return json.Marshal(r.Remote)
+		if _, app := flags["--app"]; app {
+			return json.Marshal(r.Remote)
+		}
+		units := []string{}
+		for owner := range r.Bags {
+			if strings.Contains(owner, "/") && owner != j.Unit {
+				units = append(units, owner)
+			}
+		}
+		return json.Marshal(units)
 	case "relation-get":
 		return json.Marshal(r.Bags[args[1]])
 	}

@@ -816,6 +816,35 @@ func TestConnections_AreIndependentOfTheExposure(t *testing.T) {
 		w.Notice(units[0])
 		require.Equal(t, []string{lbFirst + ":6446"}, told, "it ran once, when the clients had been told")
 	})
+	t.Run("an API that says nothing about ConfigMaps does not hold it up", func(t *testing.T) {
+		t.Parallel()
+		w := connected(t, 1)
+		w.Answer(ports(lbFirst)...)
+		w.Config("expose-external", "loadbalancer")
+		w.Settle()
+		w.Ingress(lbFirst)
+		slow := true
+		w.API = func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if slow && strings.Contains(r.URL.Path, "/configmaps/") {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return next.RoundTrip(r)
+		}
+		var took time.Duration
+		w.Dispatch = func(_, _ string, run func() int) (int, bool) {
+			begin := time.Now()
+			code := run()
+			if slow { // the hook that tells the client
+				took, slow = time.Since(begin), false
+			}
+			return code, true
+		}
+		w.Notice(units[0])
+		require.Equal(t, lbFirst+":6446", w.Endpoints())
+		require.Less(t, took, 3*time.Second)
+		require.Positive(t, took)
+	})
 	t.Run("trouble with the exposure", func(t *testing.T) {
 		t.Parallel()
 		w := connected(t, 3)

@@ -23,6 +23,7 @@ func testPack(t *testing.T) string {
 	t.Helper()
 	path, err := pack(t.Context(), options{
 		folder: ".", mainPackage: "./cmd/drawbridge", arch: "amd64", out: t.TempDir(), version: "1.2.3",
+		program: "./cmd/connq",
 	})
 	require.NoError(t, err)
 	return path
@@ -51,12 +52,15 @@ func TestPack_AsJujuAcceptsIt(t *testing.T) {
 	for _, f := range archive.File {
 		files[f.Name] = f
 	}
-	for _, name := range []string{"metadata.yaml", "config.yaml", "actions.yaml", "manifest.yaml", "version", "dispatch"} {
+	for _, name := range []string{"metadata.yaml", "config.yaml", "actions.yaml", "manifest.yaml", "version", "dispatch", "connq"} {
 		require.Contains(t, files, name)
 	}
 	require.NotContains(t, files, "charmcraft.yaml")
 	require.Equal(t, os.FileMode(0o755), files["dispatch"].Mode().Perm())
 	requireStatic(t, files["dispatch"], elf.EM_X86_64)
+	require.Equal(t, os.FileMode(0o755), files["connq"].Mode().Perm())
+	requireStatic(t, files["connq"], elf.EM_X86_64)
+	require.Less(t, files["connq"].UncompressedSize64, uint64(4<<20), "it is brought into every workload")
 
 	charm, err := model.ReadCharm(path)
 	require.NoError(t, err)
