@@ -22,7 +22,7 @@ test: preflight build charms ## Run every check and test
 	sh tools/test.sh
 
 test-interop: preflight ## Run others' charms and tools, from PyPI, on jujulet
-	go test -count=1 -v -timeout 15m ./tests/interop
+	go test -count=1 -v -timeout 25m ./tests/interop
 
 test-kube: ## Hold the embedded Kubernetes API and a real one to the same table
 	go test -count=1 -v -timeout 40m ./tests/kube
