@@ -285,7 +285,11 @@ func testKillPod(t *testing.T, c *cluster) {
 	})
 	require.NotEqual(t, old.Address, after.Applications["trivial"].Units[leader].Pod.Address)
 	require.Equal(t, leader, after.Applications["trivial"].Leader, "the lease outlives the pod")
-	hooks, _ := c.run(t, leader, "charm", "cat", "/root/hooks")
+	var hooks string
+	require.Eventually(t, func() bool { // a unit without a pod stays idle: the new one's agent may not have begun
+		hooks, _ = c.run(t, leader, "charm", "cat", "/root/hooks")
+		return strings.Count(hooks, "\n") >= 3
+	}, 20*time.Second, 50*time.Millisecond)
 	require.True(t, strings.HasPrefix(hooks, "hooks/upgrade-charm\nhooks/config-changed\nhooks/start\n"), hooks)
 	require.NotContains(t, hooks, "hooks/install")
 }

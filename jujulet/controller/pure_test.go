@@ -38,7 +38,7 @@ func TestStateFolder(t *testing.T) {
 	_, err = StateFolder("", func(string) string { return "" })
 	require.ErrorContains(t, err, "--state")
 	require.NotEqual(t, RuntimeFolder("/a"), RuntimeFolder("/b"))
-	require.LessOrEqual(t, len(control.SocketPath(RuntimeFolder("/a"))), 40, "socket paths must stay short")
+	require.LessOrEqual(t, len(control.SocketPath(RuntimeFolder("/a"))), 107, "socket paths must stay short")
 }
 
 func TestHookProcesses(t *testing.T) {
