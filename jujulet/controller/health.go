@@ -58,7 +58,8 @@ func (h *health) probe(ctx context.Context, address string, port int, level stri
 
 // watch probes one container until ctx ends: the startup probe until it
 // succeeds, then readiness, often until the first success and at its period
-// after it. report is called with each change.
+// after it. report is called after each probe: a container that was
+// started again meanwhile is ready again without one that has failed.
 func (h *health) watch(ctx context.Context, address string, port int, report func(started, ready bool)) {
 	for !h.probe(ctx, address, port, "alive") {
 		if !sleep(ctx, time.Duration(startPeriod)*h.second) {
@@ -66,12 +67,13 @@ func (h *health) watch(ctx context.Context, address string, port int, report fun
 		}
 	}
 	report(true, false)
-	ready, once := false, false
+	once := false
 	for ctx.Err() == nil {
-		if now := h.probe(ctx, address, port, "ready"); now != ready && ctx.Err() == nil {
-			ready = now
-			report(true, ready)
+		ready := h.probe(ctx, address, port, "ready")
+		if ctx.Err() != nil {
+			return
 		}
+		report(true, ready)
 		once = once || ready
 		period := startPeriod
 		if once {
