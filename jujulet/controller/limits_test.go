@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cli"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/control"
@@ -139,14 +140,24 @@ func hundred(t *testing.T, m *model.Model, apps, units int) {
 	require.Len(t, relations, 100)
 }
 
-// fastest runs f some times: how long it takes when nothing else goes on.
+// fastest runs f some times and returns how long it takes when nothing else goes
+// on. On a machine that is busy with other things the processor time of this
+// process, in which client and server are, is nearer to that than the clock.
 func fastest(t *testing.T, f func() error) time.Duration {
 	t.Helper()
 	best := time.Hour
 	for range 10 {
-		began := time.Now()
+		began, used := time.Now(), processorTime(t)
 		require.NoError(t, f())
-		best = min(best, time.Since(began))
+		best = min(best, time.Since(began), processorTime(t)-used)
 	}
 	return best
+}
+
+// processorTime is what this process has used so far.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage unix.Rusage
+	require.NoError(t, unix.Getrusage(unix.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

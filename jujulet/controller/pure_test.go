@@ -169,11 +169,19 @@ func TestHealth(t *testing.T) {
 	h.second = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	news := make(chan string, 10)
+	var repeated atomic.Int64
+	last := ""
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		h.watch(ctx, address.Addr().String(), int(address.Port()), func(started, ready bool) {
-			news <- strconv.FormatBool(started) + " " + strconv.FormatBool(ready)
+			now := strconv.FormatBool(started) + " " + strconv.FormatBool(ready)
+			if now == last {
+				repeated.Add(1) // to those who have forgotten it: the container may be another one
+				return
+			}
+			last = now
+			news <- now
 		})
 	}()
 	next := func() string {
@@ -188,6 +196,8 @@ func TestHealth(t *testing.T) {
 	require.Equal(t, "true false", next())
 	ready.Store(true)
 	require.Equal(t, "true true", next())
+	before := repeated.Load()
+	require.Eventually(t, func() bool { return repeated.Load() > before }, 5*time.Second, time.Millisecond)
 	ready.Store(false)
 	require.Equal(t, "true false", next())
 	cancel()
