@@ -96,12 +96,8 @@ func (a *Agent) finishAction(ctx context.Context, r *run, act model.Action, o ou
 	results, failed, message := r.context.ActionOutcome()
 	result := &model.ActionResult{ID: act.ID, Status: model.ActionCompleted, Results: results}
 	results["return-code"] = o.exit
-	if r.stdout.Len() > 0 {
-		results["stdout"] = r.stdout.String()
-	}
-	if r.stderr.Len() > 0 {
-		results["stderr"] = r.stderr.String()
-	}
+	r.stdout.result("stdout", results)
+	r.stderr.result("stderr", results)
 	if failed {
 		result.Status, result.Message = model.ActionFailed, message
 	}

@@ -31,7 +31,7 @@ func newPaths(root, unit string) paths {
 	return paths{
 		base: base, charm: base + "/charm", resources: base + "/resources",
 		tools: root + "/var/lib/juju/tools/" + tag, socket: base + "/agent.socket",
-		mark: base + "/charm/.juju-charm",
+		mark: base + "/.juju-charm",
 	}
 }
 

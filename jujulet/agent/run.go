@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -31,8 +30,8 @@ type run struct {
 	socket       string
 	info         *model.ContextInfo
 	context      *hooktools.Context
-	stdout       *bytes.Buffer // kept for actions
-	stderr       *bytes.Buffer
+	stdout       *output // kept for actions
+	stderr       *output
 }
 
 // outcome is what became of a run.
@@ -54,7 +53,7 @@ func (a *Agent) newRun(ctx context.Context, h *model.HookInfo, act *model.Action
 		r.name = h.Name()
 	} else {
 		r.name = act.Name
-		r.stdout, r.stderr = new(bytes.Buffer), new(bytes.Buffer)
+		r.stdout, r.stderr = new(output), new(output)
 	}
 	var id [16]byte
 	rand.Read(id[:])

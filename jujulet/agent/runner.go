@@ -40,6 +40,9 @@ func Execute(ctx context.Context, c Command) (int, error) {
 	cmd.Args[0] = c.Path
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, c.Stdout, c.Stderr
 	cmd.WaitDelay = outputGrace
+	// Killed with its children; what has made a session of its own lives on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
@@ -52,6 +55,7 @@ func Execute(ctx context.Context, c Command) (int, error) {
 		if s := status.Signal(); s == syscall.SIGTERM || s == syscall.SIGKILL {
 			return -1, ErrTerminated
 		}
+		return -1, errors.New(exit.Error()) // "signal: segmentation fault"
 	}
 	return exit.ExitCode(), nil
 }
