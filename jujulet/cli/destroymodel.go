@@ -76,6 +76,10 @@ func (o *destroyModelOptions) run(ctx context.Context, c *control.Client) error 
 	if err != nil {
 		return err
 	}
+	if n := len(status.Storage); n > 0 && !o.destroy {
+		return runErrorf("cannot destroy model %q\n\nThe model has persistent storage remaining:\n    %d filesystem(s)\n\n"+
+			"To destroy the storage, run the destroy-model\ncommand again with the \"--destroy-storage\" option.", status.Model.Name, n)
+	}
 	if !o.noPrompt {
 		if err := o.confirm(status); err != nil {
 			return err
