@@ -15,7 +15,7 @@ func (m *Model) Scale(app string, units int) error {
 		return errf(Invalid, "scale must be a positive integer")
 	}
 	return m.update(func(t *txn) error {
-		a, err := t.app(app)
+		a, err := t.scaledApp(app)
 		if err != nil {
 			return err
 		}
@@ -27,10 +27,7 @@ func (m *Model) Scale(app string, units int) error {
 func (m *Model) ChangeScale(app string, change int) (int, error) {
 	units := 0
 	err := m.update(func(t *txn) error {
-		a, err := t.app(app)
-		if KindOf(err) == NotFound {
-			return errf(NotFound, "application %q does not exist", app)
-		}
+		a, err := t.scaledApp(app)
 		if err != nil {
 			return err
 		}
@@ -40,6 +37,15 @@ func (m *Model) ChangeScale(app string, change int) (int, error) {
 		return t.scale(a, units)
 	})
 	return units, err
+}
+
+// scaledApp is an application that is to be scaled; Juju 3.6 has its own words for one that is not there.
+func (t *txn) scaledApp(name string) (*appDoc, error) {
+	a, err := t.app(name)
+	if KindOf(err) == NotFound {
+		return nil, errf(NotFound, "application %q does not exist", name)
+	}
+	return a, err
 }
 
 func (t *txn) scale(a *appDoc, units int) error {

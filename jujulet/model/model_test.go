@@ -416,3 +416,24 @@ func TestModel_Operations(t *testing.T) {
 	_, err = f.Operation("77")
 	require.EqualError(t, err, `operation "77" not found`)
 }
+
+// Scaling by a number of units, as add-unit and remove-unit do.
+func TestModel_ChangeScale(t *testing.T) {
+	f := newModel(t)
+	f.deploy("foo", "", 1)
+	n, err := f.ChangeScale("foo", 2)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	n, err = f.ChangeScale("foo", -1)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	_, err = f.ChangeScale("foo", -3)
+	require.EqualError(t, err, "cannot remove more units than currently exist not valid")
+	_, err = f.ChangeScale("bar", 1)
+	require.EqualError(t, err, `application "bar" does not exist`)
+	require.EqualError(t, f.Scale("bar", 1), `application "bar" does not exist`)
+	s, err := f.Status()
+	require.NoError(t, err)
+	require.Equal(t, Dying, s.Applications["foo"].Units["foo/2"].Life)
+	require.Equal(t, Alive, s.Applications["foo"].Units["foo/1"].Life)
+}

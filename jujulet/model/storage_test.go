@@ -179,7 +179,7 @@ func TestStorage_Life(t *testing.T) {
 
 func TestRefresh_Rules(t *testing.T) {
 	f := newModel(t)
-	f.deploy("foo", "provides:\n  db: {interface: i}\npeers:\n  old: {interface: o}\n", 1)
+	f.deploy("foo", "provides:\n  db: {interface: i}\npeers:\n  old: {interface: mates}\n", 1)
 	f.deploy("bar", "requires:\n  db: {interface: i}\n", 1)
 	_, err := f.Integrate("foo", "bar")
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestRefresh_Rules(t *testing.T) {
 	// A refusal takes no number. Options that the new charm has not are gone, peer relations follow the charm.
 	require.NoError(t, f.SetConfig("foo", map[string]string{"s": "kept", "i": "7"}))
 	trust := true
-	revision, err := refresh("provides:\n  db: {interface: i}\npeers:\n  new: {interface: n}\n", RefreshArgs{Trust: &trust})
+	revision, err := refresh("provides:\n  db: {interface: i}\npeers:\n  new: {interface: mates}\n", RefreshArgs{Trust: &trust})
 	require.NoError(t, err)
 	require.Equal(t, 1, revision)
 	s, err := f.Status()
