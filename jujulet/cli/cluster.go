@@ -29,7 +29,7 @@ func newCluster(a *app) *cobra.Command {
     jujulet cluster get service drawbridge-k8s-service`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageErrorf("cannot %s the cluster: expected lb, node, events, get, apply, delete or kubeconfig", args[0])
+				return usageErrorf("cannot %s the cluster: expected lb, node, fault, events, get, apply, delete or kubeconfig", args[0])
 			}
 			return nil
 		},
@@ -45,7 +45,7 @@ func newCluster(a *app) *cobra.Command {
 		}),
 	}
 	f = formatFlag(cmd.Flags(), "tabular", "json")
-	cmd.AddCommand(newClusterLB(a), newClusterNode(a), newClusterEvents(a), newClusterGet(a),
+	cmd.AddCommand(newClusterLB(a), newClusterNode(a), newClusterFault(a), newClusterEvents(a), newClusterGet(a),
 		newClusterApply(a), newClusterDelete(a), newClusterKubeconfig(a))
 	return cmd
 }

@@ -264,6 +264,12 @@ func (c *Client) SetLoadBalancer(ctx context.Context, r LBChange) (LBSettings, e
 	return out, c.call(ctx, "set-load-balancer", r, &out)
 }
 
+// SetFault changes what the API answers wrongly on purpose, and returns what is set now.
+func (c *Client) SetFault(ctx context.Context, r FaultChange) ([]Fault, error) {
+	var out []Fault
+	return out, c.call(ctx, "set-fault", r, &out)
+}
+
 // SetNode changes a node.
 func (c *Client) SetNode(ctx context.Context, r NodeChange) error {
 	return c.call(ctx, "set-node", r, nil)

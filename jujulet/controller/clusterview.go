@@ -101,6 +101,7 @@ func (c *modelWorker) clusterHandlers(mux *http.ServeMux) {
 	plain(c, mux, "cluster", c.getCluster)
 	plain(c, mux, "set-load-balancer", c.postLoadBalancer)
 	plain(c, mux, "set-node", c.postNode)
+	plain(c, mux, "set-fault", c.postFault)
 	plain(c, mux, "events", c.getEvents)
 	plain(c, mux, "objects", c.getObjects)
 	plain(c, mux, "apply-objects", c.postObjects)

@@ -54,6 +54,7 @@ type Controller struct {
 	admin   *cluster.Admin
 	net     *network.Network
 	outside outside
+	faults  faults
 	plan    network.Plan
 	nodes   []node
 	keys    keyStore

@@ -79,7 +79,7 @@ func runCluster(args []string, ready *os.File) error {
 func newController(cfg config, log *slog.Logger, shutdown context.CancelCauseFunc) *Controller {
 	return &Controller{
 		config: cfg, log: log, clock: time.Now, started: time.Now().UTC(), plan: network.DefaultPlan(), nodes: defaultNodes(),
-		health: newHealth(), shutdown: shutdown,
+		health: newHealth(), shutdown: shutdown, faults: faults{clock: time.Now},
 		workers: map[string]*modelWorker{},
 	}
 }
