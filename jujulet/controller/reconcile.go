@@ -173,7 +173,7 @@ func (c *modelWorker) ensureStatefulSet(app model.ApplicationStatus) error {
 		return err
 	}
 	if live.Spec.Replicas != nil && *live.Spec.Replicas == *wanted.Spec.Replicas &&
-		len(live.Spec.Template.Spec.Containers) == len(wanted.Spec.Template.Spec.Containers) {
+		slices.EqualFunc(live.Spec.Template.Spec.Containers, wanted.Spec.Template.Spec.Containers, sameName) {
 		return nil
 	}
 	_, err = cluster.Change(c.admin, wanted.Namespace, wanted.Name, func(o *appsv1.StatefulSet) error {
@@ -183,6 +183,9 @@ func (c *modelWorker) ensureStatefulSet(app model.ApplicationStatus) error {
 	})
 	return err
 }
+
+// sameName compares containers: what they are otherwise follows from their names.
+func sameName(a, b corev1.Container) bool { return a.Name == b.Name }
 
 // ensureService makes a Service, or brings the ports that are Juju's up to
 // date; all else that somebody changed stays.
