@@ -451,6 +451,7 @@ func TestClient_GoneIsCleanedUp(t *testing.T) {
 	client.broken = true
 	require.Zero(t, w.relationHook(client, "broken", ""))
 	require.NotContains(t, w.sql.users, "relation-4-7")
+	require.Equal(t, map[string]string{"data": client.ownApp["data"]}, client.ownApp, "a hook of the client that comes later finds no secret that is gone")
 	require.True(t, w.sql.databases["orders"], "databases never")
 	require.Len(t, w.juju.secrets, 1, "only the backend's is left")
 	require.NotContains(t, w.peer(), "backend")

@@ -47,6 +47,9 @@ func (p *pass) shown(number int) bool {
 // cleanUp drops users and secrets of client relations that are gone, on a ready backend; databases never. What cannot be
 // done now stays remembered.
 func (p *pass) cleanUp(ctx context.Context) error {
+	if err := p.withdrawBroken(ctx); err != nil {
+		return err
+	}
 	if p.dry || p.right != relation.RightFull || p.backend.state != relation.BackendReady || !p.orphans() || p.spent(ctx) {
 		return nil
 	}
@@ -66,6 +69,23 @@ func (p *pass) cleanUp(ctx context.Context) error {
 	}
 	if p.state.Sweep && !hidden {
 		return p.sweep(ctx)
+	}
+	return nil
+}
+
+// withdrawBroken takes back what the databag of the client relation says that is being broken. The client may have hooks
+// to run in it still, and one that finds the id of a secret that is gone there fails for good.
+func (p *pass) withdrawBroken(ctx context.Context) error {
+	if _, broken := p.event.Breaking(); p.dry || !broken || p.event.Endpoint != endpointClients {
+		return nil
+	}
+	c := &client{id: p.event.Relation()}
+	var err error
+	if c.Own, err = p.tools.RelationGetApp(ctx, c.id, p.event.App); err == nil {
+		err = p.write(ctx, c, relation.Diff(c.Own, relation.WithdrawnBag(c.Own)))
+	}
+	if err != nil && !refusedByTool(err) {
+		return err
 	}
 	return nil
 }
