@@ -230,7 +230,7 @@ func TestCharms_Packed(t *testing.T) {
 	}{
 		{[]string{".", "./cmd/drawbridge"}, "drawbridge-k8s", []string{"gateway"}, 3},
 		{[]string{"examples/mariadb-k8s", "./examples/mariadb-k8s"}, "mariadb-k8s", []string{"mariadb"}, 1},
-		{[]string{"examples/client-k8s", "./examples/client-k8s"}, "client-k8s", nil, 1},
+		{[]string{"examples/client-k8s", "./examples/client-k8s"}, "client-k8s", []string{"app"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "go", append([]string{"run", "./tools/packcharm", "-out", out}, c.args...)...)
