@@ -18,8 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/drawbridge-k8s/drawbridge/connections"
 	"github.com/drawbridge-k8s/drawbridge/jujulet/cluster"
 	"github.com/drawbridge-k8s/drawbridge/tests/world"
+	"github.com/drawbridge-k8s/drawbridge/workload"
 )
 
 // The tests of this file are the cases of endpoints and of the Service that need
@@ -124,6 +126,23 @@ func TestField_61_AnnotationThatMakesAnotherBalancer(t *testing.T) {
 	require.Equal(t, lbSecond+":6446", w.Endpoints())
 }
 
+// hookRuns is with what the workload's hook is run after a connection has changed: its path and its timeout.
+func hookRuns(w *world.World) string {
+	ran := ""
+	w.BoxOf(units[0]).Hook = func(c workload.Command) workload.Outcome {
+		ran = c.Args[0] + " " + c.Timeout.Round(time.Second).String()
+		return workload.Outcome{}
+	}
+	p3(w)
+	w.Config(connections.OptConfigMaps, "model-prediction")
+	w.Settle()
+	p4(w)
+	w.ConfigMapChanged(units[0])
+	w.Config(connections.OptConfigMaps, "")
+	w.Settle()
+	return ran
+}
+
 func TestField_62_EveryOptionHasAnEffect(t *testing.T) {
 	t.Parallel()
 	port := func(s *corev1.Service, name string) int32 {
@@ -159,6 +178,28 @@ func TestField_62_EveryOptionHasAnEffect(t *testing.T) {
 			w.Round()
 			status, _, _ := strings.Cut(w.Status(w.Leader()), " ")
 			return status
+		}},
+		"connected-configmaps": {"model-prediction", func(w *world.World) any {
+			p3(w)
+			w.Round()
+			return w.Document(units[0]).Connections.Hash
+		}},
+		"connectable-to": {"db", func(w *world.World) any {
+			if w.Handlers["spark"] == nil {
+				provider(w, "spark", func() string { return text(t, spark("e")) })
+				w.Integrate(world.Gateway+":connections", "spark:connection")
+			}
+			w.Settle()
+			return len(w.Document(units[0]).Connections.Clusters)
+		}},
+		"connection-category": {"other", func(w *world.World) any { return w.Document(units[0]).App.Category }},
+		"connections-hook": {"/opt/hook", func(w *world.World) any {
+			return hookRuns(w)
+		}},
+		"connections-hook-timeout": {"7", func(w *world.World) any {
+			w.Config(connections.OptHook, "/opt/hook")
+			w.Settle()
+			return hookRuns(w)
 		}},
 		"backend-role": {"charmed_router", func(w *world.World) any { return strings.Contains(w.Status(w.Leader()), "backend-role") }},
 	}
