@@ -36,7 +36,6 @@ func (c *Controller) handler() http.Handler {
 	plain(c, mux, "shutdown", c.postShutdown)
 	plain(c, mux, "changed", c.getChanged) // of any model: what one waits for may be the end of its model
 	c.modelsHandlers(mux)
-	plain(c, mux, "changed", c.getChanged) // of any model, and also when there is none
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
 		worker, err := c.worker(r.URL.Query().Get(control.ModelParameter))
 		if err != nil {
