@@ -101,7 +101,7 @@ func (c *cluster) jujulet(args ...string) (string, error) {
 // dump shows what a person would look at first.
 func (c *cluster) dump(t *testing.T) {
 	for _, args := range [][]string{
-		{"status", "--relations"}, {"cluster"}, {"cluster", "events"}, {"debug-log", "--no-tail", "-n", "80"},
+		{"status", "--relations"}, {"cluster"}, {"cluster", "events"}, {"debug-log", "--replay", "--no-tail", "-l", "INFO"},
 	} {
 		out, err := c.jujulet(args...)
 		t.Logf("$ jujulet %s\n%s(%v)", strings.Join(args, " "), out, err)
