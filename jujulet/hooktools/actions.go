@@ -143,6 +143,7 @@ func jujuReboot(c *call) error {
 		return err
 	}
 	if c.hook.Action != nil {
+		//lint:ignore ST1005 the text is Juju's own
 		return errors.New("juju-reboot is not supported when running an action.")
 	}
 	return fmt.Errorf("juju-reboot is not supported on a Kubernetes model")

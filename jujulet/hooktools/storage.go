@@ -110,15 +110,14 @@ func storageAdd(c *call) error {
 			return usagef("only count can be specified for %q", name)
 		}
 	}
-	for _, name := range names {
-		declared, ok := c.hook.Info.StorageMeta[name]
-		switch {
-		case !ok:
-			return fmt.Errorf("charm storage %q not found", name)
-		case declared.CountMin == 1 && declared.CountMax == 1:
-			return fmt.Errorf("cannot add storage %q: cannot attach, storage is singular", name)
-		}
-		return fmt.Errorf("cannot add storage %q: not supported for sidecar charms: a running unit on Kubernetes gets no further storage", name)
+	// None can be added; the first one says why.
+	name := names[0]
+	declared, ok := c.hook.Info.StorageMeta[name]
+	switch {
+	case !ok:
+		return fmt.Errorf("charm storage %q not found", name)
+	case declared.CountMin == 1 && declared.CountMax == 1:
+		return fmt.Errorf("cannot add storage %q: cannot attach, storage is singular", name)
 	}
-	return nil
+	return fmt.Errorf("cannot add storage %q: not supported for sidecar charms: a running unit on Kubernetes gets no further storage", name)
 }

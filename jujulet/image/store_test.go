@@ -6,6 +6,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -319,7 +320,7 @@ func TestStore_PlainHTTPOnLoopbackOnly(t *testing.T) {
 	var asked []string
 	s.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 		asked = append(asked, r.URL.Scheme)
-		return nil, &http.ProtocolError{ErrorString: "refused by the test"}
+		return nil, errors.New("refused by the test")
 	})
 	_, err := s.Add(t.Context(), "10.1.2.3:5000/image:1")
 	require.ErrorContains(t, err, "10.1.2.3:5000")
