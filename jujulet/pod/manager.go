@@ -44,6 +44,9 @@ func NewManager(o Options) (*Manager, error) {
 		return nil, fmt.Errorf("cannot use pod folder: %w", err)
 	}
 	o.Dir = dir
+	if o.Quota == 0 {
+		o.Quota = DefaultQuota
+	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NODEV, "mode=700"); err != nil {
 		return nil, fmt.Errorf("cannot mount pod folder: %w", err)
 	}
@@ -188,9 +191,16 @@ func (p *Pod) start(ctx context.Context) error {
 	return nil
 }
 
-// folders makes the folders that the pod's containers share.
+// folders makes the folders that the pod's containers share, on a file system of the pod's own: one that fills it
+// takes nothing from other pods.
 func (p *Pod) folders() error {
-	for _, folder := range []string{p.base, p.JujuDir(), filepath.Join(p.base, "c")} {
+	if err := mkdir(p.base, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", p.base, "tmpfs", unix.MS_NODEV, sized(p.manager.options.Quota)); err != nil {
+		return fmt.Errorf("cannot mount the pod's layer: %w", err)
+	}
+	for _, folder := range []string{p.JujuDir(), filepath.Join(p.base, "c")} {
 		if err := mkdir(folder, 0o755); err != nil {
 			return err
 		}
@@ -279,6 +289,14 @@ func (p *Pod) follow(ended chan<- struct{}) {
 	}
 }
 
+// removeFolders undoes folders, as far as that came.
+func (p *Pod) removeFolders() error {
+	if err := unix.Unmount(p.base, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return os.RemoveAll(p.base)
+}
+
 // clean removes what is left of a pod that has ended.
 func (p *Pod) clean() {
 	p.control.Close()
@@ -292,7 +310,7 @@ func (p *Pod) clean() {
 	if p.manager.options.Detach != nil {
 		p.manager.options.Detach(p.spec)
 	}
-	if err := os.RemoveAll(p.base); err != nil {
+	if err := p.removeFolders(); err != nil {
 		p.manager.log.Warn("cannot remove the folder of a pod", "pod", p.spec.Name, "error", err)
 	}
 	p.manager.mu.Lock()
@@ -304,7 +322,7 @@ func (p *Pod) clean() {
 // Kill ends the pod with all its processes at once and returns when it has gone.
 func (p *Pod) Kill() {
 	if p.pid == 0 {
-		_ = os.RemoveAll(p.base)
+		_ = p.removeFolders()
 		return
 	}
 	select {

@@ -26,6 +26,8 @@ type containerSetup struct {
 	Resolv    string   `json:"resolv"`
 	Hostname  string   `json:"hostname"`
 	Env       []string `json:"env"`
+	// Quota is Options.Quota.
+	Quota int64 `json:"quota"`
 	// Rootless is set in a user namespace.
 	Rootless *rootlessSetup `json:"rootless,omitempty"`
 }
@@ -40,7 +42,7 @@ func enterRoot(s containerSetup) ([]string, error) {
 	if err := errors.Join(mkdir(target, 0o755), mkdir(upper, 0o755)); err != nil {
 		return nil, err
 	}
-	if err := unix.Mount("tmpfs", target, "tmpfs", unix.MS_NODEV, "mode=755"); err != nil {
+	if err := unix.Mount("tmpfs", target, "tmpfs", unix.MS_NODEV, sized(s.Quota)); err != nil {
 		return nil, fmt.Errorf("cannot mount root: %w", err)
 	}
 	b := &rootBuilder{target: target, upper: upper, hide: s.Hide, rootless: s.Rootless}
@@ -70,6 +72,9 @@ func enterRoot(s containerSetup) ([]string, error) {
 	}
 	return b.warnings, writeNames(s)
 }
+
+// sized are the options of a tmpfs that takes so many bytes.
+func sized(bytes int64) string { return fmt.Sprintf("mode=755,size=%d", bytes) }
 
 // pivot makes target the root and drops the old one.
 func pivot(target string) error {
@@ -147,7 +152,7 @@ func mountDev(root string) error {
 	if err := unix.Mount("devpts", pts, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, options); err != nil {
 		return fmt.Errorf("cannot mount /dev/pts: %w", err)
 	}
-	if err := unix.Mount("tmpfs", shm, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+	if err := unix.Mount("tmpfs", shm, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=64m"); err != nil {
 		return fmt.Errorf("cannot mount /dev/shm: %w", err)
 	}
 	links := [][2]string{

@@ -58,9 +58,15 @@ type Options struct {
 	Attach func(pid int, s Spec) error
 	// Detach undoes Attach when the pod has gone. It may be nil.
 	Detach func(s Spec)
+	// Quota is how many bytes the containers of one pod may write together, Juju's folder among them, and as much again
+	// for each container's /tmp and /run; what is more fails with ENOSPC. 0 means DefaultQuota.
+	Quota int64
 	// Logger receives what goes wrong outside of any call; nil discards it.
 	Logger *slog.Logger
 }
+
+// DefaultQuota is a pod's quota where none is given: 4 GiB. It is a limit only; memory is taken as files are written.
+const DefaultQuota = 4 << 30
 
 // Spec describes one pod.
 type Spec struct {

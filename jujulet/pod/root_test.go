@@ -199,3 +199,20 @@ func TestStart_FailureLeavesNothing(t *testing.T) {
 		require.ErrorContains(t, err, test.want)
 	}
 }
+
+// A container that writes without end meets its pod's limit: an error for it alone.
+func TestRoot_Quota(t *testing.T) {
+	m := newManager(t, func(o *pod.Options) { o.Quota = 8 << 20 })
+	full := start(t, m, pod.Spec{Name: "full-0", Containers: []pod.Container{{Name: pod.CharmContainer}}})
+	other := start(t, m, pod.Spec{Name: "other-0", Containers: []pod.Container{{Name: pod.CharmContainer}}})
+	for _, folder := range []string{"/var/tmp", "/var/lib/juju", "/charm/containers", "/tmp", "/run", "/root"} {
+		fill := "head -c 16M /dev/zero > " + folder + "/fill"
+		out, exit := sh(t, full, pod.CharmContainer, fill)
+		require.NotZero(t, exit, folder)
+		require.Contains(t, out, "No space left on device", folder)
+		out, exit = sh(t, other, pod.CharmContainer, "head -c 1M /dev/zero > "+folder+"/some && rm "+folder+"/some")
+		require.Zero(t, exit, "%s: %s", folder, out)
+		out, exit = sh(t, full, pod.CharmContainer, "rm "+folder+"/fill && head -c 1M /dev/zero > "+folder+"/some && rm "+folder+"/some")
+		require.Zero(t, exit, "%s: %s", folder, out)
+	}
+}

@@ -42,7 +42,7 @@ func (p *Pod) setup(spec Container) (containerSetup, error) {
 	s := containerSetup{
 		Pod: p.spec.Name, Container: spec.Name, Root: spec.Root, Base: base, Hide: p.manager.options.Hide,
 		Hosts: p.hosts(), Resolv: p.spec.Resolv.text(), Hostname: p.spec.Hostname, Binds: p.binds(spec),
-		Rootless: p.manager.rootless,
+		Rootless: p.manager.rootless, Quota: p.manager.options.Quota,
 	}
 	own := []string{"PATH=" + defaultPath, "HOME=/root", "HOSTNAME=" + p.spec.Hostname}
 	s.Env = mergeEnv(own, spec.ImageEnv, p.spec.Env, p.containerEnv(spec), spec.Env)
