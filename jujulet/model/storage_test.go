@@ -197,8 +197,6 @@ func TestRefresh_Rules(t *testing.T) {
 	require.EqualError(t, err, `updating charm config: cannot upgrade application "foo" to charm "local:foo-1": would break relation "bar:db foo:db"`)
 	_, err = refresh("provides:\n  db: {interface: i}\nstorage:\n  data: {type: filesystem}\n", RefreshArgs{})
 	require.ErrorContains(t, err, "Juju on containers does not support updating storage on a statefulset.")
-	_, err = refresh("provides:\n  db: {interface: i}\nresources:\n  img: {type: oci-image}\n", RefreshArgs{})
-	require.EqualError(t, err, "local charm missing OCI images for: img")
 	_, err = refresh("provides:\n  db: {interface: i}\n", RefreshArgs{Config: map[string]string{"z": "1"}})
 	require.EqualError(t, err, `unknown option "z"`)
 

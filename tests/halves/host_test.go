@@ -342,7 +342,7 @@ func (h *host) published() map[string]string {
 	require.NoError(h.t, err)
 	for _, r := range status.Relations {
 		for _, end := range r.Ends {
-			if end.App == "client-k8s" {
+			if end.String() == "client-k8s:database" {
 				return r.Bags["drawbridge-k8s"]
 			}
 		}

@@ -5,6 +5,7 @@
 package workloadtest
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -71,14 +72,22 @@ func (p *Pebble) Replace() {
 
 func (p *Pebble) start() {
 	p.t.Helper()
-	daemon := p.command(binary(p.t), "run", "--create-dirs", "--hold")
-	daemon.Env = append(os.Environ(), "PEBBLE="+filepath.Join(p.folder, "pebble"), "PEBBLE_SOCKET="+p.Socket,
-		"PATH="+os.Getenv("PATH")+":/usr/sbin:/usr/local/sbin")
-	daemon.Env = append(daemon.Env, p.options.Env...)
-	log := &strings.Builder{}
-	daemon.Stdout, daemon.Stderr = log, log
-	if err := daemon.Start(); err != nil {
-		p.t.Fatalf("cannot start Pebble: %v", err)
+	program, log := binary(p.t), &strings.Builder{}
+	var daemon *exec.Cmd
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		daemon = p.command(program, "run", "--create-dirs", "--hold")
+		daemon.Env = append(os.Environ(), "PEBBLE="+filepath.Join(p.folder, "pebble"), "PEBBLE_SOCKET="+p.Socket,
+			"PATH="+os.Getenv("PATH")+":/usr/sbin:/usr/local/sbin")
+		daemon.Env = append(daemon.Env, p.options.Env...)
+		daemon.Stdout, daemon.Stderr = log, log
+		err := daemon.Start()
+		if err == nil {
+			break
+		}
+		// A program that has just been built may still be open for writing in a process that is being forked.
+		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(deadline) {
+			p.t.Fatalf("cannot start Pebble: %v", err)
+		}
 	}
 	p.process, p.ended = daemon.Process, make(chan struct{})
 	go func() { defer close(p.ended); daemon.Wait() }() //nolint:errcheck // stopped below
