@@ -60,7 +60,7 @@ func (c *cluster) relations(t *testing.T) map[string]int {
 	ids := map[string]int{}
 	for _, r := range status.Relations {
 		for _, end := range r.Ends {
-			if end.App == clientA || end.App == clientB {
+			if (end.App == clientA || end.App == clientB) && end.Name == "database" {
 				ids[end.App] = r.ID
 			}
 		}
@@ -73,7 +73,7 @@ func (c *cluster) relations(t *testing.T) map[string]int {
 func bag(s model.Status, client string) map[string]string {
 	for _, r := range s.Relations {
 		for _, end := range r.Ends {
-			if end.App == client {
+			if end.App == client && end.Name == "database" {
 				return r.Bags[bridge]
 			}
 		}
