@@ -5,7 +5,6 @@ package relation
 
 import (
 	"encoding/json"
-	"maps"
 )
 
 // ClientStep is a row of the client table in exposure.go.
@@ -174,9 +173,6 @@ func (c Client) Follow(requestBag map[string]string, addresses []Address, backen
 
 // plain reports whether the field goes to a plain key: it was not asked for as a secret.
 func (c Client) plain(field string) bool { return c.RequestErr == nil && !c.Request.WantsSecret(field) }
-
-// Equal reports whether two databags hold the same.
-func Equal(a, b map[string]string) bool { return maps.Equal(a, b) }
 
 // SecretURIs returns the secrets that a databag names.
 func SecretURIs(own map[string]string) []string {

@@ -18,11 +18,8 @@ import (
 type configOptions struct {
 	app         *app
 	application string
-	key         string
-	set         map[string]string
-	reset       []string
-	file        string
-	format      *format
+	settings
+	format *format
 }
 
 func newConfig(a *app) *cobra.Command {
@@ -53,30 +50,47 @@ func (o *configOptions) parse(args []string) error {
 	if !isApplication(o.application) {
 		return usageErrorf("invalid application name %q", o.application)
 	}
+	return o.arguments(args[1:], "cannot get and set or reset options at the same time")
+}
+
+// settings is what "config" and "model-config" have in common: one key to get, or what to set and reset.
+type settings struct {
+	key   string
+	set   map[string]string
+	reset []string
+	file  string
+}
+
+// arguments reads the key, or the key=value pairs; both is what is said of a command line that has both.
+func (s *settings) arguments(args []string, both string) error {
 	var pairs []string
-	for _, arg := range args[1:] {
-		if strings.Contains(arg, "=") {
+	for _, arg := range args {
+		switch {
+		case strings.Contains(arg, "="):
 			pairs = append(pairs, arg)
-		} else if o.key != "" {
+		case s.key != "":
 			return usageErrorf("cannot specify multiple keys to get")
-		} else {
-			o.key = arg
+		default:
+			s.key = arg
 		}
 	}
-	if o.key != "" && (len(pairs) > 0 || len(o.reset) > 0 || o.file != "") {
-		return usageErrorf("cannot get and set or reset options at the same time")
+	if s.key != "" && (len(pairs) > 0 || len(s.reset) > 0 || s.file != "") {
+		return usageErrorf("%s", both)
 	}
 	var err error
-	if o.set, err = configPairs(pairs); err != nil {
+	if s.set, err = configPairs(pairs); err != nil {
 		return err
 	}
-	for _, key := range o.reset {
-		if _, both := o.set[key]; both {
+	for _, key := range s.reset {
+		if _, clash := s.set[key]; clash {
 			return usageErrorf("cannot set and reset key %q simultaneously", key)
 		}
 	}
 	return nil
 }
+
+// changes reports whether anything is set or reset.
+func (s *settings) changes() bool { return len(s.set) > 0 || len(s.reset) > 0 || s.file != "" }
 
 // configPairs parses name=value; unlike other arguments of juju, a value is taken as it was typed.
 func configPairs(args []string) (map[string]string, error) {
@@ -95,7 +109,7 @@ func configPairs(args []string) (map[string]string, error) {
 }
 
 func (o *configOptions) run(ctx context.Context, c *control.Client) error {
-	if len(o.set) > 0 || len(o.reset) > 0 || o.file != "" {
+	if o.changes() {
 		return o.change(ctx, c)
 	}
 	config, err := c.Config(ctx, o.application)

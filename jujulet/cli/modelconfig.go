@@ -18,11 +18,8 @@ import (
 )
 
 type modelConfigOptions struct {
-	app    *app
-	key    string
-	set    map[string]string
-	reset  []string
-	file   string
+	app *app
+	settings
 	format *format
 }
 
@@ -40,7 +37,9 @@ func newModelConfig(a *app) *cobra.Command {
 		Example: `    jujulet model-config
     jujulet model-config update-status-hook-interval=10s
     jujulet model-config --reset update-status-hook-interval`,
-		Args: func(_ *cobra.Command, args []string) error { return o.parse(args) },
+		Args: func(_ *cobra.Command, args []string) error {
+			return o.arguments(args, "cannot get value and set key=value pairs simultaneously")
+		},
 		RunE: a.withClient(func(ctx context.Context, c *control.Client) error { return o.run(ctx, c) }),
 	}
 	cmd.Flags().StringSliceVar(&o.reset, "reset", nil, "Reset these keys to their defaults (comma-separated)")
@@ -49,35 +48,8 @@ func newModelConfig(a *app) *cobra.Command {
 	return cmd
 }
 
-func (o *modelConfigOptions) parse(args []string) error {
-	var pairs []string
-	for _, arg := range args {
-		switch {
-		case strings.Contains(arg, "="):
-			pairs = append(pairs, arg)
-		case o.key != "":
-			return usageErrorf("cannot specify multiple keys to get")
-		default:
-			o.key = arg
-		}
-	}
-	if o.key != "" && (len(pairs) > 0 || len(o.reset) > 0 || o.file != "") {
-		return usageErrorf("cannot get value and set key=value pairs simultaneously")
-	}
-	var err error
-	if o.set, err = configPairs(pairs); err != nil {
-		return err
-	}
-	for _, key := range o.reset {
-		if _, both := o.set[key]; both {
-			return usageErrorf("cannot set and reset key %q simultaneously", key)
-		}
-	}
-	return nil
-}
-
 func (o *modelConfigOptions) run(ctx context.Context, c *control.Client) error {
-	if len(o.set) > 0 || len(o.reset) > 0 || o.file != "" {
+	if o.changes() {
 		return o.change(ctx, c)
 	}
 	config, err := c.ModelConfig(ctx)
